@@ -1,4 +1,5 @@
-//! The environment variables by which a launcher tells a rank its place, under its own names and those of other launchers.
+//! The environment variables by which a launcher tells a rank its place: Canelé's own names and those of
+//! other launchers.
 //!
 //! Owns the names and their parsing, as pure functions over a look-up. Never reads descriptors.
 
@@ -18,9 +19,10 @@ pub mod variable {
     pub const LOCAL_SIZE: &str = "CANELE_LOCAL_SIZE";
     /// The inherited descriptor of the rank's socket to its launcher.
     pub const CONTROL_FD: &str = "CANELE_CONTROL_FD";
-    /// The number of the rank's program among those of the job, which were given with `:` between them.
+    /// The index of the rank's program among those of the job, which were given with `:` between them.
     pub const APP: &str = "CANELE_APP";
-    /// The processors to which the launcher has bound the rank, as `0-3,8`, or `none`. For the program: the library does not read it.
+    /// The processors to which the launcher has bound the rank, as `0-3,8`, or `none`. Programs read it; the
+    /// library does not.
     pub const BIND: &str = "CANELE_BIND";
 }
 
@@ -29,11 +31,11 @@ pub mod variable {
 pub struct RankPlace {
     /// The rank's number, below `size`.
     pub rank: u32,
-    /// Number of ranks, at least 1.
+    /// The number of ranks, at least 1.
     pub size: u32,
     /// The rank's number on its host, below `local_size`.
     pub local_rank: u32,
-    /// Number of ranks on this host.
+    /// The number of ranks on this host.
     pub local_size: u32,
 }
 
@@ -45,10 +47,11 @@ impl fmt::Display for RankPlace {
 }
 
 impl RankPlace {
-    /// A program started alone: a job of one rank.
+    /// The place of a program started alone: a job of one rank.
     pub const ALONE: RankPlace = RankPlace { rank: 0, size: 1, local_rank: 0, local_size: 1 };
 
-    /// What a launcher said in this process's environment; alone, if there is nothing that makes sense.
+    /// Returns the place that a launcher gave in this process's environment, or [`ALONE`](Self::ALONE) if
+    /// there is no valid one.
     pub fn from_env() -> RankPlace {
         let get = |name: &str| std::env::var(name).ok();
         Self::read(get).ok().flatten().map_or(Self::ALONE, |(place, _)| place)
@@ -56,10 +59,10 @@ impl RankPlace {
 
     /// Reads the place and the control descriptor's number through `get`, a look-up of environment variables.
     ///
-    /// `Ok(None)`: no launcher of Canelé has started this process.
+    /// Returns `Ok(None)` if no launcher of Canelé has started this process.
     ///
     /// # Errors
-    /// A variable that is missing or makes no sense.
+    /// Fails for a variable that is missing or invalid.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Option<(RankPlace, i32)>, ControlError> {
         if get(variable::RANK).is_none() {
             return Ok(None);
@@ -87,9 +90,10 @@ impl RankPlace {
     }
 }
 
-/// A rank's place under the names of Open MPI, Hydra and Intel MPI, which scripts look for. The library does not read them where its own launcher
-/// has said the place. Where ranks of another MPI are jobs of their own (`is_alone`), numbers of ranks are left out: mpi4py takes them as a sign
-/// that a launcher of its library has started it.
+/// Returns a rank's place under the names of Open MPI, Hydra and Intel MPI, which scripts look for. The
+/// library does not read them if its own launcher has given the place. For ranks of another MPI that are jobs
+/// of their own (`is_alone`), rank numbers are left out. mpi4py would take them as a sign that a launcher of
+/// its library has started it.
 pub fn foreign_names(place: RankPlace, is_alone: bool) -> Vec<(&'static str, String)> {
     let RankPlace { rank, size, local_rank, local_size } = place;
     let all = [

@@ -1,4 +1,5 @@
-//! What a launcher tells ranks. Owns the shape of these messages; their version is that of all ([`VERSION`](crate::VERSION)).
+//! Messages of a launcher to ranks. Owns their shape; their version is that of all messages
+//! ([`VERSION`](crate::VERSION)).
 
 use std::fmt;
 
@@ -9,34 +10,36 @@ use crate::job::SpawnedWorld;
 use crate::messages::ToLauncher;
 use crate::messages::{Meeting, RailAddress};
 
-/// What the launcher tells a rank.
+/// A message of the launcher to a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromLauncher {
-    /// Answer to [`ToLauncher::Hello`]; its descriptors are a file that says what the job is ([`JobInfo::read`](crate::JobInfo::read)) and,
-    /// if there is one, the account on which the ranks of the host reserve memory.
+    /// Answers [`ToLauncher::Hello`]. Its descriptors are a file that describes the job
+    /// ([`JobInfo::read`](crate::JobInfo::read)) and, if there is one, the account on which the ranks of the
+    /// host reserve memory.
     Welcome {
         /// [`VERSION`](crate::VERSION) of the launcher.
         version: u32,
     },
-    /// Links with these ranks of the host can be made; the descriptors of their inboxes, as they sent them, in order.
+    /// Links with these ranks of the host can be made. The descriptors are those of their inboxes, as the
+    /// ranks sent them, in order.
     Peers {
         /// At most [`MOST_INBOXES`](crate::MOST_INBOXES).
         peers: Vec<PeerInbox>,
     },
     /// A link with `rank`, which runs on another host, can be made.
     Reach {
-        /// Who listens.
+        /// The rank that listens.
         rank: u32,
-        /// Where, as it said in its [`ToLauncher::Addresses`].
+        /// The addresses from its [`ToLauncher::Addresses`].
         rails: Vec<RailAddress>,
     },
-    /// Answer to [`ToLauncher::FindRegion`]; one descriptor if `found`, unless the owner itself has asked.
+    /// Answers [`ToLauncher::FindRegion`]; one descriptor if `found`, unless the owner itself has asked.
     Region {
-        /// As asked.
+        /// The owner in the request.
         owner: u32,
-        /// As asked.
+        /// The id in the request.
         id: u64,
-        /// False: no such region now.
+        /// False if there is no such region now.
         found: bool,
     },
     /// The owner of a region that this rank keeps has dropped it.
@@ -46,11 +49,11 @@ pub enum FromLauncher {
         /// Its id there.
         id: u64,
     },
-    /// Answer to [`ToLauncher::Find`].
+    /// Answers [`ToLauncher::Find`].
     Found {
-        /// As asked.
+        /// The ticket of the request.
         ticket: u64,
-        /// As published.
+        /// The published value.
         value: Vec<u8>,
     },
     /// The name is taken by another publisher.
@@ -58,96 +61,98 @@ pub enum FromLauncher {
         /// The name.
         name: String,
     },
-    /// `rank` will neither send nor answer any more. Said once per rank.
+    /// `rank` no longer sends or answers. Sent once per rank.
     Gone {
-        /// Which rank.
+        /// The rank.
         rank: u32,
-        /// How it ended.
+        /// The way in which it ended.
         how: RankEnd,
     },
-    /// `by` sends nothing more to `of` and accepts nothing from it; told to `of` and to all others but `by`.
+    /// `by` sends nothing more to `of` and accepts nothing from it; sent to `of` and to all others but `by`.
     CutOff {
-        /// Who found something.
+        /// The rank that found the violation.
         by: u32,
-        /// Who broke the rules.
+        /// The rank that broke the rules.
         of: u32,
-        /// How, in words.
+        /// A description of the violation.
         what: String,
     },
-    /// Ranks that have finished, as [`Gone`](Self::Gone) says of one. Those that finish at about the same time are told together.
+    /// Ranks that have finished; the same as [`Gone`](Self::Gone) for each. Ranks that finish at about the
+    /// same time share a message.
     Finished {
         /// The first and the last of each unbroken series.
         ranks: Vec<(u32, u32)>,
     },
-    /// All ranks of a job that another launcher has started have finished or ended: this one may end, too.
+    /// All ranks of a job that another launcher has started have finished or ended, so this one may end, too.
     Over,
     /// Ranks have been added to the job.
     Grown {
-        /// Which, and where.
+        /// The ranks and their hosts.
         world: SpawnedWorld,
     },
-    /// Answer to [`ToLauncher::Spawn`].
+    /// Answers [`ToLauncher::Spawn`].
     Spawned {
-        /// As asked.
+        /// The ticket of the request.
         ticket: u64,
-        /// The first of the new ranks, which follow each other; or of each, why it was not started: empty if it was and has been
-        /// ended because of the others.
+        /// The first of the new ranks, which have consecutive numbers. Or the reason for each rank that
+        /// failed to start; it is empty for a rank that was ended because of the others.
         result: Result<u32, Vec<String>>,
     },
-    /// Answer to [`ToLauncher::Accept`] and [`ToLauncher::ConnectPort`].
+    /// Answers [`ToLauncher::Accept`] and [`ToLauncher::ConnectPort`].
     Connected {
-        /// As asked.
+        /// The ticket of the request.
         ticket: u64,
-        /// With whom; or why with no job.
+        /// The connected rank, or the reason of the failure.
         result: Result<Meeting, String>,
     },
-    /// Answer to [`ToLauncher::Announce`].
+    /// Answers [`ToLauncher::Announce`].
     Announced {
-        /// As asked.
+        /// The ticket of the request.
         ticket: u64,
-        /// Why other jobs do not find the name, if they do not.
+        /// The reason why other jobs do not find the name, if they do not.
         result: Result<(), String>,
     },
-    /// Answer to [`ToLauncher::FindElsewhere`].
+    /// Answers [`ToLauncher::FindElsewhere`].
     FoundElsewhere {
-        /// As asked.
+        /// The ticket of the request.
         ticket: u64,
-        /// As published, if a job has announced the name.
+        /// The published value, if a job has announced the name.
         value: Option<Vec<u8>>,
     },
-    /// A ring in which packets of `from` come; its descriptor.
+    /// A ring in which packets of `from` arrive; its descriptor.
     Ring {
         /// The sender.
         from: u32,
     },
-    /// A command wants to see this rank's links; answered with [`ToLauncher::Links`] when it comes by.
+    /// A command asks for this rank's links; the rank answers with [`ToLauncher::Links`] at its next progress
+    /// pass.
     ShowLinks {
-        /// How many over sockets, at most.
+        /// The largest number of links over sockets in the answer.
         most: u32,
     },
 }
 
-/// Whose inbox is handed over.
+/// A rank whose inbox is handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerInbox {
     /// The rank.
     pub rank: u32,
-    /// The event of a rank that sleeps on descriptors follows its inbox.
+    /// True if the rank sleeps on descriptors, so its event follows its inbox.
     pub has_event: bool,
 }
 
-/// How a rank ended.
+/// The way in which a rank ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RankEnd {
-    /// It said so, or exited with 0 without ever having initialised.
+    /// The rank reported it, or exited with 0 without ever having initialised.
     Finished,
-    /// It exited with this status; 0 means without finalising.
+    /// The rank exited with this status; 0 means without finalising.
     Exited(u8),
-    /// A signal of this number killed it.
+    /// A signal of this number killed the rank.
     Killed(u8),
-    /// Nothing is heard any more of the host it runs on.
+    /// The rank's host is no longer heard from.
     HostLost,
-    /// Its job, another one, has ended without saying how.
+    /// The rank's job, another one, has ended without a report.
     JobLost,
 }
 

@@ -15,51 +15,54 @@ use crate::messages::OnFailure;
 use crate::network::JobNetwork;
 use crate::rank_map::{RankMap, RankSet};
 
-/// The job as its launcher sees it; equal on all ranks but for `processors`.
+/// The job as its launcher describes it; equal on all ranks but for `processors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobInfo {
-    /// Drawn at random: by it jobs know each other. 0 of a job without a launcher, which no other job knows.
+    /// A random number by which jobs recognise each other. It is 0 for a job without a launcher, which no
+    /// other job knows.
     pub id: u64,
     /// Process id of the launcher, which also names the job for `canele info --job`.
     pub launcher: u32,
-    /// Number of ranks at the start of the job.
+    /// The number of ranks at the start of the job.
     pub size: u32,
-    /// The hosts. A job on one machine has one.
+    /// The hosts. A job on one machine has one host.
     pub hosts: Vec<Host>,
     /// The host of each rank at the start.
     pub map: RankMap,
-    /// The worlds that were added since, in the order of their ranks: spawned ones, and ranks of other jobs.
+    /// The worlds that were added later, in the order of their ranks: spawned ones, and ranks of other jobs.
     pub spawned: Vec<SpawnedWorld>,
-    /// How many processes the job may have in all, as far as that is known (`MPI_UNIVERSE_SIZE`); 0 if it is not.
+    /// The number of processes that the job may have in all (`MPI_UNIVERSE_SIZE`); 0 if it is not known.
     pub universe: u32,
     /// Processors that the ranks of this host can use at the same time.
     pub processors: u32,
-    /// How many lanes a rank may have that is to have as many as processors, which all ranks know alike: each host counts as one with the processors
-    /// of the launcher's.
+    /// The number of lanes of a rank that gets one for each processor. All ranks know it alike: each host
+    /// counts with the processors of the launcher's host.
     pub lanes: u8,
-    /// What a failure does to the others.
+    /// The effect of a failure on the other ranks.
     pub on_failure: OnFailure,
-    /// What ranks of several hosts need to trust each other; `None` on one host.
+    /// The secrets and ports by which ranks of several hosts trust and find each other; `None` on one host.
     pub network: Option<JobNetwork>,
-    /// What machine and networks cost, as the launcher has read it: all ranks choose by it.
+    /// The costs of machine and networks, as the launcher has read them: all ranks choose by them.
     pub profile: Profile,
-    /// Another launcher has started the ranks. They end together, for that one may end whatever else runs on a host once its ranks have.
+    /// True if another launcher has started the ranks. They end together, because that launcher may clean up
+    /// a host once its ranks have ended.
     pub joined: bool,
 }
 
-/// Ranks that were added to a running job together. Those that were spawned have an `MPI_COMM_WORLD` of their own.
+/// Ranks that were added to a running job together. Spawned ranks have an `MPI_COMM_WORLD` of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnedWorld {
-    /// The first of its ranks, which follow each other.
+    /// The first of its ranks, which have consecutive numbers.
     pub first: u32,
     /// The host of each, by its index.
     pub hosts: Vec<u32>,
-    /// The ranks that spawned it together, in the order of their communicator; none of ranks of another job.
+    /// The ranks that spawned it together, in the order of their communicator; empty for ranks of another
+    /// job.
     pub parents: Vec<u32>,
-    /// Of ranks of another job, which this one is connected with: the first of them as that job numbers them.
+    /// For ranks of a connected job: the first of them as that job numbers it.
     pub origin: Option<JobRank>,
-    /// Of ranks of another job that are reached over sockets: the key that both jobs have for that, and the rails of this job's hosts.
-    /// Their hosts are numbered behind those of this job, whether or not they are the same.
+    /// For ranks of another job that are reached over sockets: the key that both jobs share, and the rails of
+    /// this job's hosts. Their hosts are numbered after those of this job, even if they are the same.
     pub network: Option<JobNetwork>,
 }
 
@@ -68,14 +71,14 @@ pub struct SpawnedWorld {
 pub struct JobRank {
     /// The job that has started it.
     pub job: u64,
-    /// Its number there.
+    /// The rank's number there.
     pub rank: u32,
 }
 
-/// A new job's number, which no other job has.
+/// Draws the number of a new job, which no other job has.
 ///
 /// # Errors
-/// As getrandom(2).
+/// Fails as getrandom(2) does.
 pub fn draw_job_id() -> rustix::io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
@@ -83,7 +86,7 @@ pub fn draw_job_id() -> rustix::io::Result<u64> {
 }
 
 impl SpawnedWorld {
-    /// Its ranks.
+    /// Returns its ranks.
     pub fn ranks(&self) -> Range<u32> {
         self.first..self.first.saturating_add(self.hosts.len() as u32)
     }
@@ -92,25 +95,26 @@ impl SpawnedWorld {
 /// One host of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// As given on the command line; of a job started without, this machine's name.
+    /// The name from the command line; for a job started without one, this machine's name.
     pub name: String,
-    /// How many ranks it has at the start of the job; none if ranks may be spawned there.
+    /// The number of its ranks at the start of the job; 0 if ranks may only be spawned there.
     pub ranks: u32,
 }
 
 impl Host {
-    /// This machine, with `ranks` ranks.
+    /// Returns this machine, with `ranks` ranks.
     pub fn this(ranks: u32) -> Host {
         Host { name: rustix::system::uname().nodename().to_string_lossy().into_owned(), ranks }
     }
 }
 
-/// The longest description of a job in bytes, far above that of a host for each of a million ranks.
+/// The longest description of a job in bytes, far above that of a million hosts with one rank each.
 const MAX_JOB: u64 = 1 << 30;
 
 impl JobInfo {
-    /// A job whose ranks are placed on these hosts in blocks, without a launcher, a network, or a number by which others know it. A failure
-    /// ends it, its ranks can use the processors of this host, and its profile is the built-in one of this machine.
+    /// Returns a job whose ranks are placed on these hosts in blocks, without a launcher, a network, or a
+    /// number for other jobs. A failure ends it, its ranks can use the processors of this host, and it has
+    /// this machine's built-in profile.
     pub fn new(hosts: Vec<Host>) -> JobInfo {
         let map = RankMap::in_blocks(hosts.iter().map(|host| host.ranks));
         JobInfo {
@@ -130,22 +134,24 @@ impl JobInfo {
         }
     }
 
-    /// This description in a sealed file without a name, which any number of ranks may read: a job of many hosts fits in no message.
+    /// Writes this description to a sealed file without a name, which any number of ranks may read: a job of
+    /// many hosts is too long for a message.
     ///
     /// # Errors
-    /// As memfd_create(2) and write(2).
+    /// Fails as memfd_create(2) and write(2) do.
     pub fn write(&self) -> io::Result<OwnedFd> {
         let length = postcard::serialize_with_flavor(self, Size::default()).map_err(io::Error::other)?;
-        // Of its full length from the start: a vector that grew would leave copies of the key behind.
+        // The vector has its full length from the start: a vector that grew would leave copies of the key
+        // behind.
         let mut bytes = Zeroizing::new(vec![0; length]);
         postcard::to_slice(self, &mut bytes).map_err(io::Error::other)?;
         sealed::write("canele-job", &bytes)
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads a description that [`write`](Self::write) wrote.
     ///
     /// # Errors
-    /// As read(2); `InvalidData` if it is no description, or another process could change it.
+    /// Fails as read(2) does; with `InvalidData` if it is no description, or another process could change it.
     pub fn read(descriptor: OwnedFd) -> io::Result<JobInfo> {
         let bytes = Zeroizing::new(sealed::read(descriptor, MAX_JOB)?);
         postcard::from_bytes(&bytes).map_err(|error| {
@@ -156,7 +162,7 @@ impl JobInfo {
     /// Compares this description with the place that the environment gives a rank of the job.
     ///
     /// # Errors
-    /// A text that says in what they differ, or why there cannot be such a job.
+    /// Fails with a text that names the difference, or says why there cannot be such a job.
     pub fn check(&self, place: RankPlace) -> Result<(), String> {
         let ranks: u64 = self.hosts.iter().map(|host| u64::from(host.ranks)).sum();
         if ranks != u64::from(self.size) || self.size == 0 {
@@ -193,7 +199,7 @@ impl JobInfo {
         }
         let (host, first_world) = (self.host_of(place.rank), place.rank < self.size);
         let before = self.ranks_on(host).take_while(|rank| *rank < place.rank).count() as u32;
-        // A spawned rank was told how many there are when it was started; others may have been added since.
+        // A spawned rank knows the number of ranks at its own start; others may have been added since.
         let there = RankPlace {
             rank: place.rank,
             size: if first_world { self.size } else { place.size.clamp(place.rank + 1, self.ranks()) },
@@ -209,18 +215,18 @@ impl JobInfo {
         Ok(())
     }
 
-    /// How many ranks the job has so far, those that were spawned among them.
+    /// Returns the number of ranks that the job has so far, spawned ones included.
     pub fn ranks(&self) -> u32 {
         self.spawned.last().map_or(self.size, |world| world.ranks().end)
     }
 
-    /// The ranks that share the `MPI_COMM_WORLD` of `rank`.
+    /// Returns the ranks that share the `MPI_COMM_WORLD` of `rank`.
     pub fn world_of(&self, rank: u32) -> Range<u32> {
         let spawned = self.spawned.iter().map(SpawnedWorld::ranks).find(|ranks| ranks.contains(&rank));
         spawned.unwrap_or(0..self.size)
     }
 
-    /// The name of a rank that every job understands.
+    /// Returns the name of a rank that every job understands.
     pub fn process(&self, rank: u32) -> JobRank {
         let origin = self.spawned_with(rank).and_then(|world| Some((world.first, world.origin?)));
         match origin {
@@ -229,7 +235,7 @@ impl JobInfo {
         }
     }
 
-    /// The number of a rank in this job, if it is known here.
+    /// Returns the number of a rank in this job, if it is known here.
     pub fn rank_of(&self, process: JobRank) -> Option<u32> {
         if process.job == self.id {
             return (process.rank < self.ranks() && self.is_own(process.rank)).then_some(process.rank);
@@ -241,32 +247,33 @@ impl JobInfo {
         })
     }
 
-    /// True if this job has started the rank; false of ranks of other jobs.
+    /// Returns true if this job has started the rank.
     pub fn is_own(&self, rank: u32) -> bool {
         rank < self.size || self.spawned_with(rank).is_none_or(|world| world.origin.is_none())
     }
 
-    /// True if ranks of other jobs are known here.
+    /// Returns true if ranks of other jobs are known here.
     pub fn is_connected(&self) -> bool {
         self.spawned.iter().any(|world| world.origin.is_some())
     }
 
-    /// The world of a rank that was added.
+    /// Returns the world of a rank that was added.
     pub fn spawned_with(&self, rank: u32) -> Option<&SpawnedWorld> {
         self.spawned.iter().find(|world| world.ranks().contains(&rank))
     }
 
-    /// True of a rank of another job that is reached over sockets, wherever it runs.
+    /// Returns true for a rank of another job that is reached over sockets, on any host.
     pub fn is_behind_sockets(&self, rank: u32) -> bool {
         self.spawned_with(rank).is_some_and(|world| world.network.is_some())
     }
 
-    /// The name of a rank's host, as far as it is known here.
+    /// Returns the name of a rank's host, as far as it is known here.
     pub fn host_name(&self, rank: u32) -> &str {
         self.hosts.get(self.host_of(rank)).map_or("of another job", |host| &host.name)
     }
 
-    /// The index of the host that `rank` runs on; of a rank there is not, that of the last one at the start.
+    /// Returns the index of the host that `rank` runs on; for a rank that does not exist, that of the last
+    /// rank at the start.
     pub fn host_of(&self, rank: u32) -> usize {
         if rank >= self.size
             && let Some(world) = self.spawned.iter().find(|world| world.ranks().contains(&rank))
@@ -276,7 +283,7 @@ impl JobInfo {
         self.map.host_of(rank).unwrap_or_default() as usize
     }
 
-    /// All ranks of a host so far, by its index, in their order.
+    /// Returns all ranks of a host so far, by its index, in their order.
     pub fn ranks_on(&self, host: usize) -> impl Iterator<Item = u32> {
         let of_world = move |world: &SpawnedWorld| {
             let first = world.first;
@@ -287,13 +294,14 @@ impl JobInfo {
         at_start.into_iter().chain(self.spawned.iter().flat_map(of_world))
     }
 
-    /// True if the ranks of the host at `place` outnumber the processors that they can use: equal for all of them, however each is
-    /// bound.
+    /// Returns true if the ranks of the host at `place` outnumber the processors that they can use. The
+    /// result is equal for all of them, however each is bound.
     pub fn is_oversubscribed(&self, place: RankPlace) -> bool {
         place.local_size > self.processors
     }
 
-    /// The ranks of a host at the start of the job, by its index; none for a host there is not.
+    /// Returns the ranks of a host at the start of the job, by its index; none for a host that does not
+    /// exist.
     pub fn ranks_of(&self, host: usize) -> RankSet {
         self.map.ranks_of(host as u32)
     }

@@ -100,7 +100,7 @@ fn spawned_ranks_follow_and_have_hosts_and_a_world_of_their_own() {
     assert_eq!((job.ranks(), job.world_of(1), job.world_of(6), job.world_of(7)), (8, 0..5, 5..7, 7..8));
     assert_eq!([0, 4, 5, 6, 7].map(|rank| job.host_of(rank)), [0, 1, 1, 0, 1]);
     assert_eq!(job.ranks_on(1).collect::<Vec<_>>(), [2, 3, 4, 5, 7]);
-    // The first of the worlds was told of its own ranks alone.
+    // The first of the worlds knows of its own ranks alone.
     let place = RankPlace { rank: 6, size: 7, local_rank: 2, local_size: 3 };
     assert_eq!(job.check(place), Ok(()));
     assert_eq!(job.check(RankPlace { rank: 1, size: 5, local_rank: 1, local_size: 2 }), Ok(()));

@@ -1,8 +1,9 @@
-//! The socket between a rank and its launcher: what is said on it, and the rank's end of it.
+//! The socket between a rank and its launcher: its messages, and the rank's end of it.
 //!
-//! Owns: the messages, their encoding (postcard, one message per `SOCK_SEQPACKET` packet with its descriptors), the environment a launcher
-//! gives to a rank, and the rank's end. Never: user data (that moves on rails), rings or notifications (the launcher notifies a rank after
-//! each message it puts in).
+//! Owns the messages, their encoding (postcard, one message per `SOCK_SEQPACKET` packet with its
+//! descriptors), the environment that a launcher gives to a rank, and the rank's end. Never carries user data
+//! (that moves on rails), rings or notifications (the launcher notifies a rank after each message it puts
+//! in).
 //!
 //! ```text
 //!   rank                                   launcher
@@ -20,14 +21,14 @@
 //!    Accept, ConnectPort───────────────▶   matched with each other, also with those of another job
 //!    ◀───────────────────────────────────  Connected
 //!    Ring{to}(+fd)      ───────────────▶   Ring to that rank, where one of the two was spawned
-//!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
-//!    Unreachable{peer}  ───────────────▶   the same without a fault; where a job goes on after failures one of the two hosts is given up
-//!    ◀───────────────────────────────────  ShowLinks, when a command looks at the job
+//!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others learn of it
+//!    Unreachable{peer}  ───────────────▶   no network reaches it; one of the two hosts may be given up
+//!    ◀───────────────────────────────────  ShowLinks, when a command asks for the links
 //!    Links              ───────────────▶
-//!    Abort{ranks}       ───────────────▶   those are killed; if they are all, the job ends
+//!    Abort{ranks}       ───────────────▶   these ranks are killed; if they are all, the job ends
 //!    GivenUp            ───────────────▶   operations are under way at the rank's end
 //!    Finished           ───────────────▶   and then exit 0; anything else is a failure of this rank
-//!    ◀───────────────────────────────────  Over, of a job that another launcher has started: all have finished
+//!    ◀───────────────────────────────────  Over: all have finished, in a job of another launcher
 //! ```
 #![forbid(unsafe_code)]
 

@@ -1,26 +1,28 @@
-//! What the ranks of a job of several hosts need to find and trust each other. Owns the key; opens no socket.
+//! The data by which the ranks of a job of several hosts find and trust each other. Owns the key; opens no
+//! socket.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// What the ranks of a job of several hosts know, and no other process does.
+/// The secret that the ranks of a job of several hosts share, and their rails.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobNetwork {
-    /// Tells jobs apart that use the same ports one after the other.
+    /// The job's number, which tells apart jobs that use the same ports one after the other.
     pub job: u64,
-    /// With which ranks prove to each other that they belong to the job. Overwritten when dropped.
+    /// The key by which ranks prove to each other that they belong to the job. Overwritten when dropped.
     pub key: Zeroizing<[u8; 32]>,
-    /// The ports of each rail of each host, which its ranks open, in words of the rail's driver. A rail has the same number on all hosts.
+    /// The ports of each rail of each host, which its ranks open, in words of the rail's driver. A rail has
+    /// the same number on all hosts.
     pub rails: Vec<Vec<Vec<String>>>,
 }
 
 impl JobNetwork {
-    /// A new job's, without rails.
+    /// Draws the network of a new job, without rails.
     ///
     /// # Errors
-    /// As getrandom(2).
+    /// Fails as getrandom(2) does.
     pub fn draw() -> rustix::io::Result<JobNetwork> {
         let (mut job, mut network) =
             ([0; 8], JobNetwork { job: 0, key: Zeroizing::default(), rails: Vec::new() });
@@ -32,7 +34,8 @@ impl JobNetwork {
         Ok(network)
     }
 
-    /// That of two jobs, which have told each other what they have drawn for it: a key to which both have contributed, and these rails.
+    /// Returns the network of two jobs, which have sent each other their drawn networks: a key to which both
+    /// have contributed, and these rails.
     pub fn shared(&self, theirs: &JobNetwork, rails: Vec<Vec<Vec<String>>>) -> JobNetwork {
         let mut shared = JobNetwork { rails, ..self.clone() };
         shared.key.iter_mut().zip(theirs.key.iter()).for_each(|(byte, other)| *byte ^= other);
@@ -41,7 +44,7 @@ impl JobNetwork {
 }
 
 impl fmt::Debug for JobNetwork {
-    /// Without the key: this text may end in a log.
+    /// Formats it without the key: this text may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JobNetwork {{ job: {:#x}, key: … }}", self.job)
     }

@@ -1,7 +1,7 @@
 //! The rank's end of the control socket.
 //!
-//! Owns the inherited descriptor (closed on exec from here on, so that no child of the program holds it)
-//! and waits on it where asked. Never interprets messages: the engine does.
+//! Owns the inherited descriptor (closed on exec from here on, so that no child of the program holds it) and
+//! waits on it when asked. Never interprets messages: the engine does.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,18 +17,18 @@ use crate::join::JoinError;
 use crate::messages::{MAX_MESSAGE, ToLauncher};
 use crate::socket::{ReceiveError, SendError, Socket, send_until_taken};
 
-/// Why the launcher cannot be reached, or the program refuses to start without one.
+/// The reason why the launcher cannot be reached, or why the program refuses to start without one.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// A launcher of another system has started this process, and the process cannot join its job.
     #[error(transparent)]
     Join(#[from] JoinError),
-    /// A variable that `canele run` sets is missing or makes no sense.
+    /// A variable that `canele run` sets is missing or invalid.
     #[error("{name}={value:?} makes no sense: start the program with `canele run`, which sets it")]
     Variable {
         /// The variable.
         name: &'static str,
-        /// Its value, empty if missing.
+        /// The value, empty if missing.
         value: String,
     },
     /// The process has joined its job before, by the same interface.
@@ -47,18 +47,18 @@ pub enum ControlError {
          program with `canele run`, and let no wrapper close inherited descriptors"
     )]
     Descriptor {
-        /// Its number.
+        /// The descriptor's number.
         fd: i32,
-        /// What the system says of it.
+        /// The system's error for it.
         source: io::Error,
     },
     /// The launcher has ended; so will the job.
     #[error("the launcher has ended")]
     LauncherGone,
-    /// The launcher sent something that is no message: it is of another version, or broken.
+    /// The launcher sent bytes that are no message: it is of another version, or broken.
     #[error("the launcher sent what cannot be understood ({0}): use `canele run` of the same release")]
     Malformed(String),
-    /// What the job is cannot be read, or not be said.
+    /// The description of the job cannot be read or written.
     #[error("the description of the job cannot be passed on: {0}")]
     Job(io::Error),
     /// The environment and the description of the job disagree.
@@ -86,10 +86,12 @@ pub struct Control {
 }
 
 impl Control {
-    /// Takes over the socket named by the environment. `Ok(None)`: no launcher of Canelé has started this process.
+    /// Takes over the socket named by the environment. Returns `Ok(None)` if no launcher of Canelé has
+    /// started this process.
     ///
     /// # Errors
-    /// [`ControlError`] if the environment makes no sense, or names a descriptor that is not the socket. A process can take its socket over only once.
+    /// Fails with a [`ControlError`] if the environment is invalid, or names a descriptor that is not the
+    /// socket. A process can take its socket over only once.
     pub fn from_env() -> Result<Option<Control>, ControlError> {
         let get = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         let Some((place, number)) = RankPlace::read(get)? else { return Ok(None) };
@@ -100,21 +102,21 @@ impl Control {
         Ok(Some(Control::new(place, fd)))
     }
 
-    /// A rank at `place` that talks over `fd`, a connected `SOCK_SEQPACKET` socket.
+    /// Returns the control of a rank at `place` over `fd`, a connected `SOCK_SEQPACKET` socket.
     pub fn new(place: RankPlace, fd: OwnedFd) -> Control {
         Control { socket: Socket::new(fd), place }
     }
 
-    /// The rank's place in the job, as the launcher said in the environment.
+    /// Returns the rank's place in the job, as the launcher gave it in the environment.
     pub fn place(&self) -> RankPlace {
         self.place
     }
 
-    /// Sends a message, waiting while the launcher's queue is full (it always reads, so not for long) or too many descriptors are under
-    /// way.
+    /// Sends a message. Waits while the launcher's queue is full (it always reads, so not for long) or too
+    /// many descriptors are under way.
     ///
     /// # Errors
-    /// `LauncherGone`, `TooLarge` or `System`; nothing was sent then.
+    /// Fails with `LauncherGone`, `TooLarge` or `System`; nothing was sent then.
     pub fn send(&self, message: &ToLauncher, descriptors: &[BorrowedFd]) -> Result<(), ControlError> {
         let attempt = || self.socket.try_send(message, descriptors);
         send_until_taken(attempt, || self.wait(PollFlags::OUT, None)).map_err(|error| match error {
@@ -127,16 +129,16 @@ impl Control {
         })
     }
 
-    /// Sends a message unless the launcher's queue is full; says whether it was not. If the launcher is gone, the call that
-    /// listens to it next finds out.
+    /// Sends a message unless the launcher's queue is full; returns false if it is. If the launcher is gone,
+    /// the next call that receives from it reports that.
     pub fn try_tell(&self, message: &ToLauncher) -> bool {
         !matches!(self.socket.try_send(message, &[]), Err(SendError::Full))
     }
 
-    /// The next message, if one is there; never waits.
+    /// Returns the next message, if there is one; never waits.
     ///
     /// # Errors
-    /// `LauncherGone`, `Malformed` or `System`.
+    /// Fails with `LauncherGone`, `Malformed` or `System`.
     pub fn try_receive(&mut self) -> Result<Option<MessageWithDescriptors>, ControlError> {
         self.socket.try_receive_any().map_err(|error| match error {
             ReceiveError::Closed => ControlError::LauncherGone,
@@ -145,10 +147,11 @@ impl Control {
         })
     }
 
-    /// The next message, waited for until `deadline` (for ever without one). `Ok(None)`: the deadline passed.
+    /// Waits for the next message until `deadline`, for ever without one. Returns `Ok(None)` if the deadline
+    /// passed.
     ///
     /// # Errors
-    /// As [`try_receive`](Self::try_receive).
+    /// Fails as [`try_receive`](Self::try_receive) does.
     pub fn receive(
         &mut self,
         deadline: Option<Instant>,
@@ -175,7 +178,7 @@ impl Control {
 }
 
 impl AsFd for Control {
-    /// For event loops: readable when a message from the launcher waits.
+    /// Returns the descriptor for event loops: it is readable when a message from the launcher waits.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,34 +1,34 @@
-//! On which host each rank runs that a job has at its start. Owns the two forms of that: of the job, a map from ranks to hosts; of one host, the set
-//! of its ranks.
+//! The host of each rank at the start of a job. Owns two forms of it: for the job, a map from ranks to hosts;
+//! for a host, the set of its ranks.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The host of each rank at the start of a job, by its index.
+/// The index of each rank's host at the start of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankMap {
-    /// Ranks that follow each other on one host: the first of them, and the host.
+    /// Runs of consecutive ranks on one host: the first rank, and the host.
     runs: Vec<(u32, u32)>,
     ranks: u32,
 }
 
 impl RankMap {
-    /// Of the host of each rank.
+    /// Returns the map in which each rank has the host at its index.
     pub fn new(hosts: impl IntoIterator<Item = u32>) -> RankMap {
         let mut map = RankMap::default();
         hosts.into_iter().for_each(|host| map.add(host, 1));
         map
     }
 
-    /// Of hosts that have so many ranks each, which follow each other.
+    /// Returns the map of hosts that have consecutive blocks of so many ranks each.
     pub fn in_blocks(ranks: impl IntoIterator<Item = u32>) -> RankMap {
         let mut map = RankMap::default();
         (0..).zip(ranks).for_each(|(host, ranks)| map.add(host, ranks));
         map
     }
 
-    /// So many ranks more. Saturates, so that a nonsensical sum is still too large.
+    /// Adds `ranks` ranks of a host. Saturates, so that an invalid sum is still too large.
     fn add(&mut self, host: u32, ranks: u32) {
         if ranks > 0 && self.runs.last().is_none_or(|(_, last)| *last != host) {
             self.runs.push((self.ranks, host));
@@ -36,30 +36,30 @@ impl RankMap {
         self.ranks = self.ranks.saturating_add(ranks);
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// The host of a rank; of a rank there is not, that of the last one.
+    /// Returns the host of a rank; for a rank that does not exist, that of the last one.
     pub fn host_of(&self, rank: u32) -> Option<u32> {
         let behind = self.runs.partition_point(|(first, _)| *first <= rank);
         self.runs.get(behind.checked_sub(1)?).map(|(_, host)| *host)
     }
 
-    /// Ranks that follow each other on one host, with it, in their order.
+    /// Iterates over runs of consecutive ranks on one host, each with its host, in order.
     pub fn runs(&self) -> impl Iterator<Item = (Range<u32>, u32)> {
         let ends = self.runs.iter().skip(1).map(|(first, _)| *first).chain([self.ranks]);
         self.runs.iter().zip(ends).map(|((first, host), end)| (*first..end, *host))
     }
 
-    /// The ranks of a host.
+    /// Returns the ranks of a host.
     pub fn ranks_of(&self, host: u32) -> RankSet {
         let own = self.runs().filter(|(_, on)| *on == host);
         RankSet(own.flat_map(|(ranks, _)| ranks).collect())
     }
 
-    /// The ranks of each of so many hosts.
+    /// Returns the ranks of each of `hosts` hosts.
     pub fn by_host(&self, hosts: usize) -> Vec<RankSet> {
         let mut sets = vec![RankSet::default(); hosts];
         for (ranks, host) in self.runs() {
@@ -70,7 +70,7 @@ impl RankMap {
         sets
     }
 
-    /// True if it says of each rank where it runs, and each of these hosts has so many.
+    /// Returns true if each rank has a host, and each of these hosts has the given number of ranks.
     pub fn is_sound(&self, hosts: impl ExactSizeIterator<Item = u32>) -> bool {
         let ascending = self.runs.windows(2).all(|two| two[0].0 < two[1].0);
         let begins = self.runs.first().is_none_or(|(first, _)| *first == 0);
@@ -94,48 +94,48 @@ impl RankMap {
 pub struct RankSet(Vec<u32>);
 
 impl RankSet {
-    /// How many there are.
+    /// Returns the number of ranks.
     pub fn len(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// True if there is none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The first of them.
+    /// Returns the first rank.
     pub fn first(&self) -> Option<u32> {
         self.0.first().copied()
     }
 
-    /// All of them.
+    /// Iterates over all ranks.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + Clone {
         self.0.iter().copied()
     }
 
-    /// The number that `rank` has among them.
+    /// Returns the index of `rank` among them.
     pub fn place(&self, rank: u32) -> Option<u32> {
         self.0.binary_search(&rank).ok().map(|place| place as u32)
     }
 
-    /// The rank with this number among them.
+    /// Returns the rank with this index.
     pub fn rank(&self, place: u32) -> Option<u32> {
         self.0.get(place as usize).copied()
     }
 
-    /// True if `rank` is one of them.
+    /// Returns true if `rank` is one of them.
     pub fn contains(&self, rank: u32) -> bool {
         self.place(rank).is_some()
     }
 
-    /// One more, with a greater number than all before.
+    /// Adds a rank, whose number is greater than all before.
     pub fn push(&mut self, rank: u32) {
         debug_assert!(self.0.last().is_none_or(|last| *last < rank), "{rank} is behind {:?}", self.0.last());
         self.0.push(rank);
     }
 
-    /// True if they are in order, each once.
+    /// Returns true if the ranks ascend without repetition.
     pub fn is_sound(&self) -> bool {
         self.0.is_sorted_by(|one, next| one < next)
     }
@@ -148,7 +148,7 @@ impl From<Range<u32>> for RankSet {
 }
 
 impl FromIterator<u32> for RankSet {
-    /// Of ranks in any order.
+    /// Collects ranks that come in any order.
     fn from_iter<I: IntoIterator<Item = u32>>(ranks: I) -> RankSet {
         let mut ranks: Vec<u32> = ranks.into_iter().collect();
         ranks.sort_unstable();

@@ -1,7 +1,7 @@
-//! One end of a control socket: whole messages in, whole messages out, never blocking.
+//! One end of a control socket: sends and receives whole messages, and never blocks.
 //!
-//! Owns the descriptor and the encoding. Never waits and never keeps a message: what does not fit is
-//! answered with [`SendError::Full`], and the caller decides.
+//! Owns the descriptor and the encoding. Never waits and never keeps a message: it refuses a message that
+//! does not fit with [`SendError::Full`], and the caller decides.
 
 use std::cell::RefCell;
 use std::io::{IoSlice, IoSliceMut};
@@ -18,14 +18,14 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::messages::MAX_MESSAGE;
 
-/// How long after [`SendError::DescriptorsUnderWay`] to send again.
+/// The pause after [`SendError::DescriptorsUnderWay`] before the next attempt.
 pub const SEND_AGAIN: Duration = Duration::from_millis(2);
 
-/// Descriptors of one message, at most.
+/// The most descriptors of one message.
 pub const MOST_DESCRIPTORS: usize = 32;
 
 thread_local! {
-    /// What a message is received into: set up once, for most are short.
+    /// The buffer into which messages are received; it is set up once, since most messages are short.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -35,18 +35,18 @@ pub struct Socket {
     fd: OwnedFd,
 }
 
-/// What travels beside a message that has descriptors: memory, and with an inbox whose owner sleeps on descriptors, the
-/// event that wakes it.
+/// The descriptors beside a message: memory, and with an inbox whose owner sleeps on descriptors, the event
+/// that wakes it.
 #[derive(Debug)]
 pub struct Handed {
-    /// An inbox or a region.
+    /// The memory of an inbox or a region.
     pub memory: OwnedFd,
-    /// What wakes the owner of the inbox.
+    /// The event that wakes the owner of the inbox.
     pub event: Option<OwnedFd>,
 }
 
 impl Handed {
-    /// The descriptors in the order in which they are sent.
+    /// Returns the descriptors in the order in which they are sent.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         std::iter::once(&self.memory).chain(&self.event).map(OwnedFd::as_fd).collect()
     }
@@ -59,23 +59,23 @@ impl From<OwnedFd> for Handed {
 }
 
 impl AsFd for Handed {
-    /// The memory.
+    /// Returns the descriptor of the memory.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.memory.as_fd()
     }
 }
 
-/// A message and what came with it.
+/// A message and its descriptors.
 pub type MessageAndHanded<T> = (T, Option<Handed>);
 
-/// Why a message was not sent.
+/// The reason why a message was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The other side has not read enough yet; nothing was sent.
     #[error("the other end does not read")]
     Full,
-    /// So many descriptors of this user's were sent and not received yet that the system takes no more; nothing was sent. The
-    /// socket does not tell when it can be.
+    /// The system takes no more descriptors of this user until some under way are received; nothing was sent.
+    /// No event of the socket reports when there is room.
     #[error("too many descriptors are under way")]
     DescriptorsUnderWay,
     /// The other side is gone.
@@ -89,13 +89,13 @@ pub enum SendError {
     System(#[from] Errno),
 }
 
-/// Why nothing was received.
+/// The reason why nothing was received.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
     /// The other side is gone and everything it sent has been received.
     #[error("the other end is closed")]
     Closed,
-    /// What came is no message: the sender's fault.
+    /// The received bytes are no message: the sender's fault.
     #[error("{0}")]
     Malformed(String),
     /// The system refused.
@@ -103,11 +103,12 @@ pub enum ReceiveError {
     System(#[from] Errno),
 }
 
-/// Attempts to send until the message has left or cannot: while the socket is full, `wait_for_room` waits; while too many descriptors
-/// are under way, of which no event tells, this function does.
+/// Attempts to send until the message has left or cannot. While the socket is full, `wait_for_room` waits.
+/// While too many descriptors are under way, which no event reports, this function sleeps.
 ///
 /// # Errors
-/// Those of `attempt` but for `Full` and `DescriptorsUnderWay`, and those of `wait_for_room`.
+/// Fails with the errors of `attempt` but for `Full` and `DescriptorsUnderWay`, and with those of
+/// `wait_for_room`.
 pub fn send_until_taken(
     mut attempt: impl FnMut() -> Result<(), SendError>,
     mut wait_for_room: impl FnMut() -> Result<(), Errno>,
@@ -122,15 +123,15 @@ pub fn send_until_taken(
 }
 
 impl Socket {
-    /// Takes a connected `SOCK_SEQPACKET` descriptor.
+    /// Takes over a connected `SOCK_SEQPACKET` descriptor.
     pub fn new(fd: OwnedFd) -> Socket {
         Socket { fd }
     }
 
-    /// Two connected ends, both closed on exec.
+    /// Creates two connected ends, both closed on exec.
     ///
     /// # Errors
-    /// As socketpair(2), most often too many open descriptors.
+    /// Fails as socketpair(2) does, most often because of too many open descriptors.
     pub fn pair() -> Result<(Socket, Socket), Errno> {
         let (one, other) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -172,8 +173,8 @@ impl Socket {
         self.try_receive_many()?.map(handed).transpose()
     }
 
-    /// Receives the next message if there is one, with at most two descriptors, and true if this process had no room for one of them, which
-    /// is lost.
+    /// Receives the next message if there is one, with at most two descriptors. Also returns true if this
+    /// process had no room for one of them, which is lost.
     ///
     /// # Errors
     /// [`ReceiveError`]. After `Malformed` the socket can still be read.
@@ -186,7 +187,8 @@ impl Socket {
         }
     }
 
-    /// Receives the next message if there is one, with as many of its descriptors as this process has room for, in order.
+    /// Receives the next message if there is one, with as many of its descriptors as this process has room
+    /// for, in order.
     ///
     /// # Errors
     /// [`ReceiveError`]. After `Malformed` the socket can still be read.
@@ -208,13 +210,14 @@ impl Socket {
         }
     }
 
-    /// The next message, its descriptors, and whether some of them are missing.
+    /// Returns the next message, its descriptors, and true if some of them are missing.
     fn receive<T: DeserializeOwned>(&self) -> Result<Option<(T, Vec<OwnedFd>, bool)>, ReceiveError> {
         let receive = |buffer: &mut Vec<u8>| {
             buffer.resize(MAX_MESSAGE, 0);
             self.receive_into(buffer)
         };
-        // A thread that exits, the process's first one before what atexit(3) registered, has no buffer any more.
+        // A thread that exits has no buffer any more; nor has the first thread of the process when atexit(3)
+        // functions run.
         BUFFER
             .try_with(|buffer| receive(&mut buffer.borrow_mut()))
             .unwrap_or_else(|_| receive(&mut Vec::new()))
@@ -232,7 +235,8 @@ impl Socket {
                 Ok(received) => break received,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(None),
-                // The other end closed with messages of ours unread. Said once, before what it sent earlier.
+                // The other end closed with messages of this end unread. The system reports it once, before
+                // earlier messages of the other end.
                 Err(Errno::CONNRESET) => {}
                 Err(errno) => return Err(ReceiveError::System(errno)),
             }
@@ -261,7 +265,7 @@ impl Socket {
     }
 }
 
-/// A message with at most two descriptors.
+/// Converts a message with at most two descriptors.
 fn handed<T>((message, descriptors): (T, Vec<OwnedFd>)) -> Result<MessageAndHanded<T>, ReceiveError> {
     let count = descriptors.len();
     let mut descriptors = descriptors.into_iter();

@@ -1,124 +1,125 @@
-//! What the threads of a rank wait for, as the rank tells it in shared memory, for people who look at the job.
+//! The waits of a rank's threads, as the rank reports them in shared memory, for people who look at the job.
 //!
-//! Owns the shape and the encoding of the record, and what of it is believed: nothing before it was decoded, and then within bounds.
-//! Decides nothing.
+//! Owns the shape and the encoding of the record, and its checks: nothing in it is trusted before it is
+//! decoded and found within bounds. Decides nothing.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// What the threads of one rank wait for.
+/// The waits of the threads of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Of each thread that waits, at most [`Waits::MOST_THREADS`].
+    /// The threads that wait, at most [`Waits::MOST_THREADS`].
     pub threads: Vec<ThreadWait>,
-    /// Further threads that wait.
+    /// The number of further threads that wait.
     pub threads_left_out: u32,
-    /// Messages that no receive has asked for, the oldest of each flow first, at most [`Waits::MOST_UNEXPECTED`]. Those of collectives are
-    /// not among them.
+    /// Messages that no receive has asked for, the oldest of each flow first, at most
+    /// [`Waits::MOST_UNEXPECTED`]. Messages of collectives are not among them.
     pub unexpected: Vec<UnexpectedMessage>,
-    /// Further such messages.
+    /// The number of further such messages.
     pub unexpected_left_out: u64,
-    /// Names that the program gave to flows that are mentioned.
+    /// Names that the program gave to flows in this report.
     pub names: Vec<(u32, String)>,
-    /// Where the calls of the thread that told this go on, innermost first: addresses of its process.
+    /// The return addresses of the calls of the reporting thread, innermost first, in its process.
     pub calls: Vec<u64>,
-    /// Which of `threads` that is; none, if it does not wait but came by.
+    /// The index of that thread in `threads`; none if it does not wait.
     pub calls_of: Option<u32>,
 }
 
-/// What one thread waits for: the end of any of these operations.
+/// The wait of one thread for the end of any of these operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadWait {
-    /// For how long, in ns.
+    /// The time that it has waited, in ns.
     pub waited_ns: u64,
-    /// At most [`Waits::MOST_OPERATIONS`].
+    /// The operations, at most [`Waits::MOST_OPERATIONS`].
     pub operations: Vec<WaitOperation>,
-    /// Further ones.
+    /// The number of further operations.
     pub left_out: u32,
 }
 
-/// An operation that is waited for.
+/// An operation that a thread waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitOperation {
-    /// A message is to leave, or to be received.
+    /// A message that has not left, or has not been received.
     Send(WaitMessage),
-    /// A message is to come.
+    /// A message that has not arrived.
     Receive(WaitMessage),
-    /// The same, and it stays where it is.
+    /// A message that has not arrived; a probe leaves it in place.
     Probe(WaitMessage),
-    /// Other members are to do their part.
+    /// A collective in which other members have not done their part.
     Collective(WaitCollective),
-    /// Something else, in words that follow "waits for".
+    /// Another operation, in words that follow "waits for".
     Other {
-        /// What.
+        /// The words.
         what: Cow<'static, str>,
-        /// Of whom.
+        /// The peer, if there is one.
         peer: Option<u32>,
     },
     /// A thread of the library that makes progress for the program.
     Library,
 }
 
-/// A message that is waited for.
+/// A message that a thread waits for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitMessage {
-    /// Whom it goes to or comes from; none: from any rank.
+    /// The rank that it goes to or comes from; none: from any rank.
     pub peer: Option<u32>,
-    /// Its flow; none once it has met its receive.
+    /// The flow; none once the message has met its receive.
     pub flow: Option<u32>,
-    /// Its tag; none: any.
+    /// The tag; none: any.
     pub tag: Option<u32>,
-    /// Its length in bytes, or the room for it.
+    /// The length in bytes, or that of the receive buffer.
     pub bytes: u64,
-    /// Sender and receiver have found each other: its data moves.
+    /// True once sender and receiver have found each other: its data moves.
     pub moving: bool,
 }
 
-/// A collective that is waited for.
+/// A collective that a thread waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitCollective {
-    /// Which: `barrier`, for example.
+    /// The operation, for example `barrier`.
     pub operation: Cow<'static, str>,
     /// The flow of its messages.
     pub flow: u32,
-    /// Its number on that flow, from 1; blocking and started ones are counted apart.
+    /// Its number on that flow, from 1; blocking and started collectives are counted apart.
     pub call: u32,
-    /// It was started and is waited for later.
+    /// True if it was started and is waited for later.
     pub started: bool,
-    /// Whose messages have not come, or have not been taken, at most [`Waits::MOST_PEERS`].
+    /// The members whose messages have not come, or have not been taken, at most [`Waits::MOST_PEERS`].
     pub peers: Vec<u32>,
-    /// Further ones.
+    /// The number of further members.
     pub peers_left_out: u32,
 }
 
 /// A message that no receive has asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnexpectedMessage {
-    /// Who sent it.
+    /// The sender.
     pub source: u32,
-    /// Its flow.
+    /// The flow.
     pub flow: u32,
-    /// Its tag.
+    /// The tag.
     pub tag: u32,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub bytes: u64,
 }
 
-/// Above the bits of a flow's number on its lane, those of the lane.
+/// The position of a lane's number, above the bits of a flow's number on its lane.
 const LANE_SHIFT: u32 = 24;
 
-/// The record as it lies in memory: a moment lasts, a time that has passed does not.
+/// The record in memory. It holds start times, since elapsed times would go stale.
 #[derive(Serialize, Deserialize)]
 struct Record {
     waits: Waits,
-    /// Of each thread, since when, by the host's monotonic clock.
+    /// The start of each thread's wait, by the host's monotonic clock.
     since_ns: Vec<u64>,
 }
 
 impl Waits {
-    /// Adds what threads wait for on a further lane of the rank, whose flows get numbers that those of its other lanes do not have.
+    /// Adds the waits on a further lane of the rank; its flows get numbers that those of other lanes do not
+    /// have.
     pub fn add_lane(&mut self, lane: u8, mut of_lane: Waits) {
         let number = |flow: u32| u32::from(lane) << LANE_SHIFT | flow;
         let operations = of_lane.threads.iter_mut().flat_map(|thread| &mut thread.operations);
@@ -150,20 +151,21 @@ impl Waits {
         self.names.extend(of_lane.names);
     }
 
-    /// Threads that are told.
+    /// The most threads in a report.
     pub const MOST_THREADS: usize = 4;
-    /// Operations of one thread that are told.
+    /// The most operations of one thread in a report.
     pub const MOST_OPERATIONS: usize = 8;
-    /// Members of a collective that are told.
+    /// The most members of a collective in a report.
     pub const MOST_PEERS: usize = 8;
-    /// Messages that are told.
+    /// The most messages in a report.
     pub const MOST_UNEXPECTED: usize = 8;
-    /// Calls that are told.
+    /// The most calls in a report.
     pub const MOST_CALLS: usize = 48;
-    /// Bytes of a name or of words that are told.
+    /// The most bytes of a name or text in a report.
     pub const MOST_WORDS: usize = 80;
 
-    /// The record of these waits, which began at these moments, in at most `room` bytes: what is least needed is left out.
+    /// Encodes these waits, which began at these moments, in at most `room` bytes; the least useful parts are
+    /// left out.
     pub fn encode(mut self, since_ns: Vec<u64>, room: usize) -> Vec<u8> {
         for step in 0..3 {
             match step {
@@ -180,7 +182,7 @@ impl Waits {
         Vec::new()
     }
 
-    /// The waits that such a record tells of at the moment `now_ns` of the same clock; nothing if it is none.
+    /// Decodes the waits in a record at the moment `now_ns` of the same clock; none if it is invalid.
     pub fn decode(record: &[u8], now_ns: u64) -> Option<Waits> {
         let (Record { mut waits, since_ns }, rest) = postcard::take_from_bytes(record).ok()?;
         if !rest.is_empty() || since_ns.len() != waits.threads.len() || !waits.is_sound() {
@@ -211,7 +213,7 @@ impl Waits {
             && self.calls_of.is_none_or(|of| (of as usize) < self.threads.len())
     }
 
-    /// The first so many bytes of a text that are whole characters.
+    /// Returns the longest start of a text that fits and ends at a whole character.
     pub fn shortened(text: &str) -> &str {
         &text[..text.floor_char_boundary(Self::MOST_WORDS)]
     }
@@ -294,7 +296,7 @@ mod tests {
             for bit in 0..8 {
                 let mut wild = whole.clone();
                 wild[at] ^= 1 << bit;
-                // Whatever it is, it is within bounds.
+                // A record of random bytes decodes to none or to waits within bounds.
                 assert!(Waits::decode(&wild, 1).is_none_or(|waits| waits.is_sound()));
             }
         }

@@ -1,6 +1,8 @@
-//! The hosts that a batch system has given to the job script or shell that a launcher runs in: Slurm, PBS and LSF say them in variables.
+//! The hosts that a batch system has given to the job script or shell of a launcher: Slurm, PBS and LSF put
+//! them in variables.
 //!
-//! Owns the variables and their syntax, as pure functions over a look-up; which hosts of an allocation are used is the caller's.
+//! Owns the variables and their syntax, as pure functions over a look-up. The caller decides which hosts of
+//! an allocation are used.
 
 use crate::hosts::NamedHost;
 
@@ -11,21 +13,21 @@ pub struct Allocation {
     pub of: &'static str,
     /// The hosts, each with its number of ranks, in the system's order.
     pub hosts: Vec<NamedHost>,
-    /// What runs a command on one of them, unless it is the usual remote shell.
+    /// The command that runs another one on a host, unless it is the usual remote shell.
     pub remote_shell: Option<&'static str>,
 }
 
-/// Where one of these is set, there is an allocation.
+/// Variables of which one is set in an allocation.
 pub(crate) const ALLOCATION_VARIABLES: [&str; 3] = ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS"];
 
-/// A step of one process that may use all processors of its node and takes none from others. Unbuffered: else only whole lines of what it writes
-/// come.
+/// A step of one process that may use all processors of its node and takes none from others. It is
+/// unbuffered, because otherwise srun passes on only whole lines of output.
 const SRUN: &str = "srun --unbuffered --nodes=1 --ntasks=1 --overlap --mpi=none --cpu-bind=none --nodelist";
 
 /// Reads the variables through `get`, and the file that one of them names through `read`.
 ///
 /// # Errors
-/// A variable or the file makes no sense: the text names it.
+/// Fails with a text that names the variable or file that is invalid.
 pub fn allocation(
     get: impl Fn(&str) -> Option<String>,
     read: impl Fn(&str) -> std::io::Result<String>,
@@ -66,7 +68,7 @@ fn host(name: String, ranks: u32) -> NamedHost {
     NamedHost { name, ranks: Some(ranks), most: None }
 }
 
-/// Hosts in the order in which they come first, with the sums of their numbers.
+/// Returns the hosts in the order of their first mention, with the sums of their numbers.
 fn counted<'a>(all: impl IntoIterator<Item = (&'a str, u32)>) -> Vec<NamedHost> {
     let mut hosts: Vec<NamedHost> = Vec::new();
     for (name, number) in all {
@@ -78,10 +80,10 @@ fn counted<'a>(all: impl IntoIterator<Item = (&'a str, u32)>) -> Vec<NamedHost> 
     hosts
 }
 
-/// More hosts than any cluster has: a list that names more is nonsense.
+/// The most hosts of a list; no cluster has more.
 const MOST_HOSTS: usize = 1 << 20;
 
-/// The names in a list as `node[01-03,7],login,rack[1-2]n[0-1]`.
+/// Returns the names in a list such as `node[01-03,7],login,rack[1-2]n[0-1]`.
 fn slurm_names(list: &str) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for word in split_outside_brackets(list) {
@@ -119,7 +121,7 @@ fn split_outside_brackets(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The numbers of `01-03,7`, as wide as they are written.
+/// Returns the numbers of `01-03,7`, as wide as they are written.
 fn ranges(text: &str) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     for part in text.split(',') {
@@ -135,7 +137,7 @@ fn ranges(text: &str) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// The numbers of `2(x3),1`, one for each node.
+/// Returns the numbers of `2(x3),1`, one for each node.
 fn slurm_numbers(text: &str, nodes: usize) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {

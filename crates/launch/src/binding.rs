@@ -1,7 +1,7 @@
-//! Which processors each rank of this host runs on.
+//! The choice of processors for each rank of this host.
 //!
-//! Owns the choice and how it is told; the claims by which jobs keep off each other's cores are in `claims`. Never binds: that is done in each
-//! rank's process before its program starts.
+//! Owns the choice and its report; the claims by which jobs avoid each other's cores are in `claims`. Never
+//! binds: each rank's process does that before its program starts.
 
 mod claims;
 mod mapping;
@@ -25,31 +25,32 @@ pub use mapping::{BindTo, MapBy};
 pub use slots::Slots;
 pub use unit::Unit;
 
-/// How long a start waits, for all cores together, to learn who holds names at which no process listens.
+/// The time that a start waits, for all cores together, to learn which users hold names at which no process
+/// listens.
 const HOLDERS_TIME: Duration = Duration::from_millis(50);
 
-/// How ranks are to be bound to processors.
+/// The policy by which ranks are bound to processors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindPolicy(Policy);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Policy {
-    /// To shares of the cores that no other job has, where there are enough; otherwise not at all.
+    /// Binds ranks to shares of the cores that no other job has, if there are enough; otherwise not at all.
     #[default]
     Auto,
-    /// Not at all.
+    /// Does not bind.
     None,
-    /// To units of the machine.
+    /// Binds ranks to units of the machine.
     Mapped(Mapping),
-    /// Each rank to processors of its own.
+    /// Binds each rank to processors of its own.
     Slots(Vec<Slots>),
 }
 
 impl BindPolicy {
-    /// What `--bind` and `--map-by` ask for together.
+    /// Combines `--bind` and `--map-by` into one policy.
     ///
     /// # Errors
-    /// A text: they do not go together.
+    /// Fails with a text if they contradict each other.
     pub fn new(to: BindTo, map: Option<MapBy>) -> Result<BindPolicy, String> {
         Ok(BindPolicy(match (Mapping::new(to, map)?, to) {
             (Some(mapping), _) => Policy::Mapped(mapping),
@@ -58,17 +59,17 @@ impl BindPolicy {
         }))
     }
 
-    /// Ranks stay as they are.
+    /// Returns the policy that binds no rank.
     pub fn none() -> BindPolicy {
         BindPolicy(Policy::None)
     }
 
-    /// Each rank to processors of its own.
+    /// Returns the policy that binds each rank to processors of its own.
     pub fn slots(slots: Vec<Slots>) -> BindPolicy {
         BindPolicy(Policy::Slots(slots))
     }
 
-    /// The policy for those ranks of the job that a host has.
+    /// Returns the policy for those ranks of the job that a host has.
     pub fn of_ranks(&self, ranks: &RankSet) -> BindPolicy {
         BindPolicy(match &self.0 {
             Policy::Slots(slots) => {
@@ -80,8 +81,8 @@ impl BindPolicy {
 }
 
 impl BindPolicy {
-    /// How many processors each rank is bound to at least where a host with this topology has so many ranks; nothing if the user asks for no
-    /// binding, or for one that this host cannot give.
+    /// Returns the least number of processors that a rank is bound to on a host with this topology and
+    /// `ranks` ranks. None if the user asks for no binding, or for one that this host cannot give.
     pub fn fewest_processors(&self, topology: &Topology, ranks: u32) -> Option<u32> {
         let sets: Vec<Vec<u32>> = match &self.0 {
             Policy::None | Policy::Auto => return None,
@@ -94,15 +95,15 @@ impl BindPolicy {
     }
 }
 
-/// How many processors the smallest of these sets has.
+/// Returns the size of the smallest of these sets.
 fn fewest(sets: &[Vec<u32>]) -> Option<u32> {
     sets.iter().map(|set| set.len() as u32).min()
 }
 
-/// How many units of a kind this machine has.
+/// Returns the number of units of a kind on this machine.
 ///
 /// # Errors
-/// If the kernel does not tell which processors there are.
+/// Fails if the kernel does not tell the processors.
 pub fn count_units(unit: Unit) -> std::io::Result<u32> {
     Ok(unit.all(&Topology::discover()?).len() as u32)
 }
@@ -110,20 +111,20 @@ pub fn count_units(unit: Unit) -> std::io::Result<u32> {
 /// The processors of each rank of a host, by its number there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// A set for each rank, gone round with more ranks than sets; without sets, ranks are not bound.
+    /// A set for each rank; with more ranks than sets the sets repeat. Without sets, ranks are not bound.
     sets: Vec<Vec<u32>>,
-    /// The user has not asked for it, so it ends where the processors turn out to be shared.
+    /// True if the user has not asked for the binding, so it ends if the processors turn out to be shared.
     is_tentative: bool,
 }
 
-/// What was chosen for the ranks of a host.
+/// The binding that was chosen for the ranks of a host.
 #[derive(Debug, Default)]
 pub struct ChosenBinding {
-    /// The processors of each.
+    /// The processors of each rank.
     pub binding: Binding,
     /// The claims to their cores.
     pub claims: CoreClaims,
-    /// What the user is to know of it.
+    /// A remark about it for the user.
     pub remark: Option<String>,
 }
 
@@ -131,13 +132,15 @@ impl Binding {
     /// Chooses the processors of `ranks` ranks on this host and claims their cores.
     ///
     /// # Errors
-    /// A text: a binding was asked for, and the kernel does not tell which processors there are, or there are fewer.
+    /// Fails with a text if a binding was asked for and the kernel does not tell the processors, or there are
+    /// too few.
     pub fn choose(policy: &BindPolicy, ranks: u32) -> Result<ChosenBinding, String> {
         let topology =
             || Topology::discover().map_err(|error| format!("the processors of this host: {error}"));
         match &policy.0 {
             Policy::None => Ok(Default::default()),
-            // A group whose time is limited shares its processors with others; and a rank alone needs no share.
+            // A group whose time is limited shares its processors with others; and a single rank needs no
+            // share.
             Policy::Auto if ranks < 2 || topology::quota().is_some() => Ok(Default::default()),
             Policy::Auto => {
                 Ok(topology().map_or_else(|_| Default::default(), |topology| shared(&topology, ranks)))
@@ -154,24 +157,24 @@ impl Binding {
         }
     }
 
-    /// How many processors each rank is bound to at least; nothing if ranks are not bound.
+    /// Returns the least number of processors that a rank is bound to; none if ranks are not bound.
     pub fn fewest_processors(&self) -> Option<u32> {
         fewest(&self.sets)
     }
 
-    /// True if ranks are released from it where they share their processors.
+    /// Returns true if ranks are released from the binding when they share their processors.
     pub fn is_tentative(&self) -> bool {
         self.is_tentative
     }
 
-    /// The processors of the rank that is number `local_rank` on this host; `None`: all.
+    /// Returns the processors of the rank with number `local_rank` on this host; `None`: all.
     pub fn of(&self, local_rank: u32) -> Option<&[u32]> {
         let count = self.sets.len();
         (count > 0).then(|| &*self.sets[local_rank as usize % count])
     }
 }
 
-/// As a list of numbers and ranges of them, as the kernel writes it: `0-3,8`.
+/// A list of processors, displayed as the kernel writes it: `0-3,8`.
 pub struct ProcessorList<'a>(pub &'a [u32]);
 
 impl fmt::Display for ProcessorList<'_> {
@@ -192,16 +195,16 @@ impl fmt::Display for ProcessorList<'_> {
     }
 }
 
-/// Says on a rank's standard error where it will run.
+/// Reports on a rank's standard error where it will run.
 pub fn report_binding(error: &OwnedFd, rank: u32, processors: Option<&[u32]>) {
     let to = processors.map(|all| format!("bound to processors {}", ProcessorList(all)));
     let text = to.unwrap_or("not bound to processors".into());
-    // In one write, which other ranks' lines do not divide. What cannot be reported keeps no rank from starting.
+    // One write keeps the line whole among other ranks' lines. A failed report keeps no rank from starting.
     let _ = rustix::io::write(error, format!("canele: rank {rank} is {text}\n").as_bytes());
 }
 
-/// Shares of the cores that no other job has. Where another user holds those that are missing, ranks are bound to them all the same: a claim
-/// that any user can make keeps no job unbound.
+/// Returns shares of the cores that no other job has. If another user holds the missing cores, ranks are
+/// bound to them all the same: a claim that any user can make keeps no job unbound.
 fn shared(topology: &Topology, ranks: u32) -> ChosenBinding {
     let own = rustix::process::getuid().as_raw();
     let cores = Unit::Core.all(topology).into_iter().map(|ids| (core_of(topology, ids[0]), ids));
@@ -215,7 +218,8 @@ fn shared(topology: &Topology, ranks: u32) -> ChosenBinding {
     let mut remark = None;
     if free.len() < ranks as usize {
         let missing = ranks as usize - free.len();
-        // One moment for all: names at which no process listens must not delay every start.
+        // The time limit is common to all cores: names at which no process listens must not delay every
+        // start.
         let until = Instant::now() + HOLDERS_TIME;
         let by = held.iter().map(|(core, _)| holder(*core, own, until));
         let others = held.iter().zip(by).filter_map(|((core, ids), by)| match by {
@@ -241,7 +245,7 @@ fn shared(topology: &Topology, ranks: u32) -> ChosenBinding {
     ChosenBinding { binding: Binding { sets, is_tentative: true }, claims: CoreClaims { sockets }, remark }
 }
 
-/// What is said of cores that ranks are bound to though another user holds them.
+/// Returns the remark about cores that ranks are bound to although another user holds them.
 fn shared_cores(held: impl Iterator<Item = (u32, Holder)>) -> Option<String> {
     let held: Vec<_> = held.collect();
     let cores: Vec<u32> = held.iter().map(|(core, _)| *core).collect();
@@ -259,7 +263,7 @@ fn shared_cores(held: impl Iterator<Item = (u32, Holder)>) -> Option<String> {
     ))
 }
 
-/// These sets, with claims to their cores as far as no other job has them.
+/// Returns these sets, with claims to those of their cores that no other job has.
 fn claimed(topology: &Topology, sets: Vec<Vec<u32>>) -> ChosenBinding {
     let mut cores: Vec<u32> = sets.iter().flatten().map(|id| core_of(topology, *id)).collect();
     cores.sort_unstable();
@@ -269,12 +273,12 @@ fn claimed(topology: &Topology, sets: Vec<Vec<u32>>) -> ChosenBinding {
     ChosenBinding { binding, claims: CoreClaims { sockets }, remark: None }
 }
 
-/// The core of a processor.
+/// Returns the core of a processor.
 fn core_of(topology: &Topology, id: u32) -> u32 {
     topology.processors().iter().find(|processor| processor.id == id).map_or(id, |processor| processor.core)
 }
 
-/// Equal shares of whole cores, as many as ranks; none if there are fewer cores than ranks.
+/// Returns equal shares of whole cores, as many as ranks; none if there are fewer cores than ranks.
 fn shares(cores: &[Vec<u32>], ranks: usize) -> Vec<Vec<u32>> {
     let each = cores.len() / ranks;
     if each == 0 {

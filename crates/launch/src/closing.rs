@@ -1,6 +1,7 @@
-//! The launcher's last task: writing what the ranks printed, after all of them have ended.
+//! The launcher's last task: writing the ranks' output, after all of them have ended.
 //!
-//! Owns the reactions to streams that take nothing. Never waits for a reader once a signal or the time limit has asked for the end.
+//! Owns the reactions to streams that accept no data. Never waits for a reader once a signal or the time
+//! limit has asked for the end.
 
 use std::time::Instant;
 
@@ -11,11 +12,11 @@ use super::ending::TIMED_OUT;
 use super::launcher::{GRACE, Launcher};
 use super::sink::Broken;
 
-/// What a program in a pipeline exits with when the reader of its output has gone.
+/// The exit status of a program in a pipeline whose reader has gone.
 const BROKEN_PIPE: u8 = 128 + 13;
 
 impl Launcher {
-    /// Writes what can be written without waiting. Output that is lost makes the job fail.
+    /// Writes output without waiting. Lost output makes the job fail.
     pub(super) fn write_output(&mut self) {
         if let Some(text) = self.output.take_lost() {
             self.output.say(&text);
@@ -41,8 +42,8 @@ impl Launcher {
         }
     }
 
-    /// Writes what is left for as long as the reader takes it. After a signal or the time limit a reader has a moment for each
-    /// portion, and the rest is lost.
+    /// Writes the rest while the reader takes it. After a signal or the time limit a reader has a moment for
+    /// each portion, and the rest is lost.
     pub(super) fn write_rest(&mut self) {
         self.queries = None;
         let asked = self.passed_on.is_some() || self.status == Some(TIMED_OUT);
@@ -76,7 +77,7 @@ impl Launcher {
         }
     }
 
-    /// Waits until a stream takes something, a signal arrives, or `until`.
+    /// Waits until a stream accepts data, a signal arrives, or `until`.
     fn wait_for_reader(&self, until: Option<Instant>) {
         let until = [until, self.output.deadline()].into_iter().flatten().min();
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -85,11 +86,11 @@ impl Launcher {
         let mut sources: Vec<PollFd> =
             streams.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::OUT)).collect();
         sources.push(PollFd::new(&self.signals, PollFlags::IN));
-        // An interrupted wait is as good as an event: everything is looked at anyway.
+        // An interrupted wait is treated as an event: every source is checked anyway.
         let _ = poll(&mut sources, left.as_ref());
     }
 
-    /// The number of a signal that has arrived and usually ends a program.
+    /// Returns the number of a signal that has arrived and usually ends a program.
     fn pending_end(&mut self) -> Option<u8> {
         let mut end = None;
         for signal in self.signals.pending() {
@@ -104,14 +105,14 @@ impl Launcher {
         end
     }
 
-    /// Reports what is lost, if the stream still has a reader.
+    /// Reports the lost bytes, if the stream still has a reader.
     fn drop_rest(&mut self, bytes: usize) {
         self.output.say(&format!("{bytes} bytes that the ranks printed were not read and are lost"));
         self.output.flush(&self.events);
         self.fail(1);
     }
 
-    /// A job that did not fail before fails with this status.
+    /// Sets the status of a job that has not failed yet.
     fn fail(&mut self, status: u8) {
         if self.status.is_none_or(|status| status == 0) {
             self.status = Some(status);

@@ -1,7 +1,8 @@
-//! What a parallel debugger learns of the job: its processes and its abort.
+//! The launcher's report of the job to a parallel debugger: its processes and its abort.
 //!
-//! Owns when it is told. How it reads that is in [`canele_sys::debugger`]. A debugger may stop the launcher for any time meanwhile; the ranks that
-//! it wants to attach to are held until it lets the launcher go on.
+//! Owns the times of the reports; [`canele_sys::debugger`] has the symbols that the debugger reads. A
+//! debugger may stop the launcher for any time meanwhile. Ranks that it attaches to are held until it resumes
+//! the launcher.
 
 use std::ops::Range;
 
@@ -23,10 +24,11 @@ impl Launcher {
         }
     }
 
-    /// Shows the processes of the job to a debugger now that the programs of the ranks `started` run. These join the job after that if they
-    /// are held.
+    /// Shows the processes of the job to a debugger once the programs of the ranks `started` run. If these
+    /// ranks are held, they join the job after that.
     ///
-    /// Debuggers take the place of a process for its rank in `MPI_COMM_WORLD`, so ranks of the start that have ended keep theirs.
+    /// Debuggers take the place of a process for its rank in `MPI_COMM_WORLD`, so ranks of the start that
+    /// have ended keep theirs.
     pub(super) fn show_to_debugger(&mut self, started: Range<u32>, is_held: bool) {
         let info = self.job.info();
         let process = |rank: u32| {

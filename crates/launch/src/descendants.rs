@@ -1,7 +1,7 @@
-//! Ending every process below this one, however they hide: other process groups, other sessions, orphans.
+//! Ends every process below this one, even in other process groups, other sessions, or as orphans.
 //!
 //! Relies on this process being a sub-reaper, so that an orphaned descendant becomes its child instead of
-//! leaving. Owns nothing; reads parents from `/proc`. Never looks at processes that are not below this one.
+//! leaving. Owns nothing; reads parents from `/proc`. Never touches processes that are not below this one.
 
 use canele_sys::bounded_read::read_kernel;
 use std::collections::HashMap;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
-/// How often a process survives being killed before it counts as one that cannot be.
+/// The number of kills that a process survives before it counts as one that cannot be ended.
 const ROUNDS: u32 = 100;
 
 /// A process's parent and start, from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     parent: u32,
-    /// In clock ticks since boot.
+    /// The start time in clock ticks since boot.
     started: u64,
 }
 
@@ -29,15 +29,15 @@ fn parse(text: &str) -> Option<Stat> {
     Some(Stat { parent, started })
 }
 
-/// The processes below this one that started no earlier than `since` (see [`started`]). Those that have ended
-/// but are not collected yet count too: a process whose first thread has ended looks the same.
+/// Returns the processes below this one that started no earlier than `since` (see [`started`]). It includes
+/// ended processes that are not reaped yet, because a process whose first thread has ended looks the same.
 pub fn below(since: u64) -> Vec<Pid> {
     let mut children: HashMap<u32, Vec<(u32, Stat)>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        // A process may end while we look.
+        // A process may end meanwhile.
         let Some(stat) = read_kernel(entry.path().join("stat")).ok().as_deref().and_then(parse) else {
             continue;
         };
@@ -57,22 +57,22 @@ pub fn below(since: u64) -> Vec<Pid> {
     found
 }
 
-/// When `pid` started, in clock ticks since boot; 0 if it is not there.
+/// Returns the start of `pid`, in clock ticks since boot; 0 if it does not exist.
 pub fn started(pid: u32) -> u64 {
     read_kernel(format!("/proc/{pid}/stat")).ok().as_deref().and_then(parse).map_or(0, |stat| stat.started)
 }
 
-/// Sends `signal` to every process below this one. Answers how many there were.
+/// Sends `signal` to every process below this one. Returns their number.
 pub fn signal_all(signal: Signal, since: u64) -> usize {
     let found = below(since);
     for &pid in &found {
-        // It may have ended since, which is what we want.
+        // The process may have ended meanwhile, which is the purpose.
         let _ = kill_process(pid, signal);
     }
     found.len()
 }
 
-/// Collects one ended child. `Ok(None)`: none has ended. `Err(NoChildren)`: none is left.
+/// Reaps one ended child. `Ok(None)`: none has ended. `Err(NoChildren)`: none is left.
 pub fn reap() -> Result<Option<(Pid, WaitStatus)>, NoChildren> {
     match wait(WaitOptions::NOHANG) {
         Ok(ended) => Ok(ended),
@@ -81,13 +81,13 @@ pub fn reap() -> Result<Option<(Pid, WaitStatus)>, NoChildren> {
     }
 }
 
-/// This process has no child, and being a sub-reaper therefore no descendant.
+/// The error that this process has no child, and therefore, as a sub-reaper, no descendant.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoChildren;
 
-/// Kills every process below this one and collects it, again and again until none is left. Gives up only when
-/// `timeout` has passed *and* they have been killed many times over: time alone also passes while this process
-/// is not given a processor. Answers those that could not be ended.
+/// Kills every process below this one and reaps it, repeatedly until none is left. Returns those that could
+/// not be ended. It gives up only after `timeout` *and* many kills: time alone also passes while this process
+/// gets no processor.
 pub fn kill_all(since: u64, timeout: Duration) -> Vec<Pid> {
     let deadline = Instant::now() + timeout;
     let mut rounds = 0_u32;
@@ -119,7 +119,7 @@ mod tests {
     fn a_process_whose_name_is_no_text_is_found() {
         use std::io::{Read, Write};
         use std::process::{Command, Stdio};
-        // Its name is \xff\xfe.
+        // The name is \xff\xfe.
         let script = "printf '\\377\\376' > /proc/self/comm; echo; read line";
         let mut shell = Command::new("bash");
         let mut child =

@@ -1,4 +1,4 @@
-//! What ends a job early: signals to the launcher, the time limit; and the end itself.
+//! Events that end a job early (signals to the launcher, the time limit), and the end itself.
 //!
 //! Owns these reactions of the launcher. Never ends a process itself: the supervisors do.
 
@@ -21,15 +21,15 @@ use super::query::{JobReport, Queries};
 use super::why;
 use super::wording::rank_list;
 
-/// Exit status after `--timeout`.
+/// The exit status after `--timeout`.
 pub(super) const TIMED_OUT: u8 = 124;
 
-/// What a failure ends.
+/// The ranks that a failure ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// All ranks.
     Job,
-    /// These, which ascend, and no others.
+    /// These ranks, which ascend, and no others.
     Connected(Vec<u32>),
 }
 
@@ -120,14 +120,14 @@ impl Launcher {
         }
     }
 
-    /// Asks what the ranks do, and prints the answer when it comes.
+    /// Asks ranks for their state, and prints the answer when it comes.
     fn ask_for_a_person(&mut self) {
         self.is_answer_wanted = true;
         self.ask(Queries::ask_own);
     }
 
     fn handle_own_answer(&mut self, report: &JobReport, now: Instant) {
-        // A time limit ends programs, too, that have nothing to do with the library.
+        // A time limit also ends programs that do not use the library.
         let is_parallel = report.ranks.iter().any(|rank| rank.state == "initialised");
         if mem::take(&mut self.is_answer_wanted) && (is_parallel || !self.is_timed_out) {
             self.output.say(&why::explain(report).text());
@@ -143,7 +143,7 @@ impl Launcher {
         self.end(1, GRACE);
     }
 
-    /// Asks once what the ranks do, and ends the job when that was told.
+    /// Asks ranks once for their state, and ends the job after the answer.
     pub(super) fn time_out(&mut self, now: Instant) {
         if !mem::replace(&mut self.is_timed_out, true) {
             self.ask_for_a_person();
@@ -164,8 +164,8 @@ impl Launcher {
         self.end(TIMED_OUT, GRACE);
     }
 
-    /// What a failure of these ranks ends, where failures do: the ranks that are connected with them (MPI 5.0, §11.10.4), or the whole job
-    /// if no other rank runs.
+    /// Returns the ranks that a failure of these ranks ends, if failures end ranks. These are the ranks
+    /// connected with them (MPI 5.0, §11.10.4), or the whole job if no other rank runs.
     pub(super) fn extent_of_failure(&self, failed: &[u32]) -> Extent {
         let connected = self.job.running_connected_with(failed);
         let is_left = |rank: &u32| !self.job.member(*rank).unwanted && connected.binary_search(rank).is_err();
@@ -175,7 +175,7 @@ impl Launcher {
         }
     }
 
-    /// Ends what a failure ends. The first status that was set stays.
+    /// Ends the ranks of `extent`. The first status that was set stays.
     pub(super) fn end_extent(&mut self, extent: Extent, status: u8) {
         self.status.get_or_insert(status);
         match extent {
@@ -184,16 +184,17 @@ impl Launcher {
         }
     }
 
-    /// Ends a rank because of another one, whose failure that is.
+    /// Ends a rank because of the failure of another one.
     pub(super) fn end_rank(&mut self, rank: u32) {
         self.job.member_mut(rank).unwanted = true;
         self.tell_host_of(rank, Order::Kill { rank });
     }
 
-    /// A rank is about to end, and others with it; the job, if no rank is left then that may have something to do.
+    /// Handles a rank that is about to end, and others with it. The job ends too if no rank with possible
+    /// work is left.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, which rule the rank broke.
+    /// Fails with a text that says, after `rank N `, which rule the rank broke.
     pub(super) fn handle_abort(&mut self, by: u32, series: &[(u32, u32)], status: u8) -> Result<(), String> {
         let ranks = self.info().ranks();
         if let Some((first, last)) = series.iter().find(|(first, last)| first > last || *last >= ranks) {
@@ -205,7 +206,7 @@ impl Launcher {
         }
         let mut left: BTreeSet<u32> = self.job.running().into_iter().collect();
         left.retain(|rank| !self.job.member(*rank).finished);
-        // An error that ends all ends those that are connected.
+        // An error that ends all ranks ends those that are connected.
         let connected = self.job.running_connected_with(&[by]);
         let aborted = series
             .iter()
@@ -226,7 +227,7 @@ impl Launcher {
         Ok(())
     }
 
-    /// Ends whatever still runs. The first status that was set stays.
+    /// Ends every process that still runs. The first status that was set stays.
     pub(super) fn end(&mut self, status: u8, grace: Duration) {
         self.status.get_or_insert(status);
         if !self.ending {

@@ -1,4 +1,4 @@
-//! What the launcher waits for: one set of descriptors, in which each descriptor is known by what it is.
+//! The events that the launcher waits for: one set of descriptors, each identified by its source.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::refused::refused;
 
-/// Connections that are closed in a row.
+/// The most connections that are closed in a row.
 const ARRIVALS_AT_A_TIME: usize = 64;
 
 /// One of a process's two output streams.
@@ -37,7 +37,7 @@ impl fmt::Display for Stream {
     }
 }
 
-/// What a descriptor is.
+/// The source that a descriptor stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The socket to the supervisor.
@@ -46,11 +46,11 @@ pub enum Source {
     Signals,
     /// The control socket of a rank.
     Rank(u32),
-    /// That of a further lane of a rank.
+    /// The control socket of a further lane of a rank.
     Lane(u32),
-    /// What a rank, or the remote shell of a host, prints.
+    /// The output of a rank, or of the remote shell of a host.
     Printed(u32, Stream),
-    /// Where the launcher prints.
+    /// The stream to which the launcher prints.
     Sink(Stream),
     /// The launcher's standard input.
     Input,
@@ -60,17 +60,17 @@ pub enum Source {
     Listener,
     /// An answer being written.
     Answer(u32),
-    /// What the agent on a host, or in an agent the launcher, sends.
+    /// Data from the agent on a host, or in an agent from the launcher.
     Incoming(u32),
-    /// Where something is sent to the agent on a host, or in an agent to the launcher.
+    /// Room for data to the agent on a host, or in an agent to the launcher.
     Outgoing(u32),
-    /// The end of a rank that was not started by its launcher.
+    /// The end of a rank that its launcher has not started.
     Adopted(u32),
     /// The end of a process that has started ranks in this one's place.
     Starter(u32),
-    /// A socket at which ranks, or agents, of a job arrive that another launcher has started.
+    /// A socket at which ranks or agents arrive, for a job that another launcher has started.
     JoinListener(u32),
-    /// One that has arrived there.
+    /// A connection that has arrived there.
     Joining(u32),
     /// The socket on which launchers of other jobs arrive.
     JobListener,
@@ -78,7 +78,7 @@ pub enum Source {
     JobLink(u32),
     /// A name that other jobs find here.
     Announced(u32),
-    /// A name that is looked for in another job.
+    /// A search for a name in other jobs.
     Search(u32),
     /// One of the sockets of [`Events::close_arrivals`].
     Arrival(u32),
@@ -144,7 +144,7 @@ impl Source {
     }
 }
 
-/// The set of descriptors waited for. A descriptor leaves it when it is closed.
+/// The set of descriptors that the launcher waits for. A descriptor leaves it when it is closed.
 #[derive(Debug)]
 pub struct Events {
     poller: Poller,
@@ -153,10 +153,11 @@ pub struct Events {
 }
 
 impl Events {
-    /// An empty set. The calls that a wait makes are tried here: where a sandbox denies one, each wait would end at once, for ever.
+    /// Returns an empty set. The system calls of a wait are tried here: under a sandbox that denies one, each
+    /// wait would end at once, for ever.
     ///
     /// # Errors
-    /// As epoll_create1(2), epoll_pwait(2), ppoll(2).
+    /// Fails as epoll_create1(2), epoll_pwait(2) and ppoll(2) do.
     pub fn new() -> io::Result<Events> {
         let (purpose, remedy) = ("to wait for the ranks", "let the sandbox allow it");
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -173,30 +174,31 @@ impl Events {
         }
     }
 
-    /// Adds `fd`, known as `source`.
+    /// Adds `fd`, identified as `source`.
     ///
     /// # Errors
-    /// As epoll_ctl(2): `PERM` for a regular file, which is always ready.
+    /// Fails as epoll_ctl(2) does: `PERM` for a regular file, which is always ready.
     pub fn add(&self, fd: impl AsFd, source: Source, ready: Ready) -> Result<(), Errno> {
         self.poller.add(fd, source.encode(), ready)
     }
 
-    /// Changes what is waited for on `fd`.
+    /// Changes the events that are waited for on `fd`.
     pub fn change(&self, fd: impl AsFd, source: Source, ready: Ready) {
-        // Fails only for a descriptor that is not in the set, about which there is nothing to change.
+        // This fails only for a descriptor that is not in the set, which needs no change.
         let _ = self.poller.change(fd, source.encode(), ready);
     }
 
-    /// Takes `fd` out.
+    /// Removes `fd`.
     pub fn remove(&self, fd: impl AsFd) {
-        // As above.
+        // This fails only for a descriptor that is not in the set.
         let _ = self.poller.remove(fd);
     }
 
-    /// Keeps these listeners. Connections that arrive there are closed: they only look who listens.
+    /// Keeps these listeners and closes connections that arrive there: their processes only check who
+    /// listens.
     pub fn close_arrivals(&mut self, listeners: Vec<OwnedFd>) {
         for listener in listeners {
-            // Without it the queue fills, and who listens is not told.
+            // Without it the queue fills, and such processes do not learn who listens.
             let _ = self.add(&listener, Source::Arrival(self.closing.len() as u32), Ready::IN);
             self.closing.push(listener);
         }
@@ -210,9 +212,9 @@ impl Events {
         (0..ARRIVALS_AT_A_TIME).take_while(accept).for_each(drop);
     }
 
-    /// Waits until something is ready or `deadline` has come; an interrupted wait answers nothing.
+    /// Waits until a source is ready or `deadline` has come; an interrupted wait returns nothing.
     pub fn wait(&self, deadline: Option<Instant>) -> Vec<(Source, Ready)> {
-        // Rounded up, so as not to wake just before the deadline again and again.
+        // The time is rounded up, so as not to wake repeatedly just before the deadline.
         let timeout = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = timeout.map(|left| left + Duration::from_micros(100));
         let mut ready = Vec::new();

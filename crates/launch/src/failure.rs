@@ -1,4 +1,5 @@
-//! Failure detection: how processes end, and which of these ends are failures. Owns the wording and the exit statuses.
+//! Failure detection: the ends of processes, and which of them are failures. Owns the wording and the exit
+//! statuses.
 
 use std::fmt;
 
@@ -6,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::wording::rank_list;
 
-/// How a process ended.
+/// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
-    /// By itself, with this status.
+    /// It exited with this status.
     Status(u8),
-    /// By this signal.
+    /// This signal ended it.
     Signal(u8),
-    /// Unknown, because its host was lost.
+    /// Its end is unknown, because its host was lost.
     Lost,
-    /// Its parent knows, which is not of the job.
+    /// Only its parent knows its end, and the parent is not of the job.
     Unknown,
 }
 
-/// Why a rank counts as failed.
+/// The reason why a rank counts as failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RankFailure {
     /// A signal killed it.
@@ -28,16 +29,16 @@ pub enum RankFailure {
     Exited(u8),
     /// It exited with 0, had initialised, but not finalised.
     Unfinished,
-    /// It ended in a way that its parent alone knows, and had not finalised.
+    /// It ended in a way that only its parent knows, and had not finalised.
     Unknown,
     /// It broke the rules of the control socket.
     Broken(String),
-    /// Nothing is heard any more of its host.
+    /// Its host is no longer heard from.
     HostLost,
 }
 
 impl RankFailure {
-    /// The job's exit status if this is its first failure.
+    /// Returns the job's exit status if this is its first failure.
     pub fn status(&self) -> u8 {
         match self {
             RankFailure::Killed(signal) => 128_u8.saturating_add(*signal),
@@ -68,7 +69,7 @@ impl fmt::Display for RankFailure {
     }
 }
 
-/// A signal as people know it: `signal 9 (Killed)`.
+/// A signal, displayed with its name: `signal 9 (Killed)`.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalName(pub u8);
 
@@ -99,7 +100,7 @@ impl fmt::Display for SignalName {
     }
 }
 
-/// How each rank ended: those that ended alike together, in the order of the first of them.
+/// Lists the ends of all ranks: those that ended alike together, in the order of the first of them.
 pub fn exit_list(exits: impl Iterator<Item = Option<Exit>>) -> String {
     let mut groups: Vec<(Option<Exit>, Vec<u32>)> = Vec::new();
     for (rank, exit) in (0..).zip(exits) {

@@ -1,40 +1,42 @@
-//! Jobs that never end because a rank finalises while others still wait for it. A program in Python does so when an exception ends one rank:
-//! its interpreter calls `MPI_Finalize`, and that waits for the other ranks.
+//! Detection of jobs that never end because a rank finalises while others still wait for it. A program in
+//! Python does so when an exception ends one rank: its interpreter calls `MPI_Finalize`, which waits for the
+//! other ranks.
 //!
-//! Owns when the launcher asks what the ranks do, and what follows from the answer. A job ends only if no rank can go on.
+//! Owns the times at which the launcher asks ranks for their state, and the conclusion. A job ends only if no
+//! rank can go on.
 
 use std::time::{Duration, Instant};
 
 use super::query::JobReport;
 use super::why;
 
-/// How long ranks wait for others until their job is ended.
+/// The time that ranks wait for others before their job is ended.
 pub const FINALIZE_GRACE: Duration = Duration::from_secs(10);
-/// The launcher asks again after a time that doubles up to this one.
+/// The longest interval between two requests; the interval doubles up to it.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(80);
 
-/// When the launcher asks.
+/// The schedule of the launcher's requests.
 #[derive(Debug, Default)]
 pub struct FinalizeWatch {
-    /// The time of the next question, and how long after it the following one comes.
+    /// The time of the next request, and the interval to the following one.
     next: Option<(Instant, Duration)>,
-    /// The launcher has asked and has no answer yet.
+    /// True if the launcher has asked and has no answer yet.
     has_asked: bool,
 }
 
 impl FinalizeWatch {
-    /// A rank has called `MPI_Finalize`.
+    /// Notes that a rank has called `MPI_Finalize`.
     pub fn begin(&mut self, now: Instant) {
-        // The waits of the others may have begun a moment later.
+        // The waits of the other ranks may have begun a moment later.
         self.next.get_or_insert((now + FINALIZE_GRACE + FINALIZE_GRACE / 10, FINALIZE_GRACE));
     }
 
-    /// Returns the time of the next question.
+    /// Returns the time of the next request.
     pub fn deadline(&self) -> Option<Instant> {
         self.next.map(|(at, _)| at)
     }
 
-    /// Returns true if the launcher is to ask now.
+    /// Returns true if the launcher must ask now.
     pub fn is_due(&mut self, now: Instant) -> bool {
         let Some((at, interval)) = self.next.filter(|(at, _)| now >= *at) else { return false };
         self.next = Some((at.max(now) + interval, (interval * 2).min(LONGEST_INTERVAL)));
@@ -42,7 +44,7 @@ impl FinalizeWatch {
         true
     }
 
-    /// Returns why the job never ends, from what its ranks do.
+    /// Returns the reason why the job never ends, from the state of its ranks.
     pub fn judge(&mut self, report: &JobReport) -> Option<String> {
         let is_asked = std::mem::take(&mut self.has_asked);
         is_asked.then(|| why::never_ends(report, FINALIZE_GRACE)).flatten()

@@ -1,13 +1,14 @@
-//! Operations that ranks gave up as they finished: said once for the job, because most often all ranks forget the same.
+//! Operations that ranks gave up as they finished, reported once for the job, because most often all ranks
+//! forget the same ones.
 
 use std::collections::BTreeMap;
 
 use super::wording::rank_list;
 
-/// Different lists of operations in one message, at most.
+/// The most different lists of operations in one message.
 const MOST_LISTS: usize = 8;
 
-/// What the ranks have told.
+/// The operations that the ranks have reported.
 #[derive(Debug, Default)]
 pub struct GivenUp {
     operations: u64,
@@ -15,13 +16,13 @@ pub struct GivenUp {
 }
 
 impl GivenUp {
-    /// A rank gives up so many operations.
+    /// Adds the operations that a rank gives up.
     pub fn add(&mut self, rank: u32, operations: u32, what: String) {
         self.operations += u64::from(operations);
         self.ranks.entry(what).or_default().push(rank);
     }
 
-    /// The message for the user; nothing if no rank gave up any.
+    /// Returns the message for the user; none if no rank gave up any operation.
     pub fn text(&self) -> Option<String> {
         let mut lists: Vec<(Vec<u32>, &str)> =
             self.ranks.iter().map(|(what, ranks)| (ranks.clone(), what.as_str())).collect();

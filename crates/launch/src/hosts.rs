@@ -1,46 +1,47 @@
-//! Which hosts a job runs on, and how many ranks each has: `--hosts`, `--hostfile` and `-n` together.
+//! The hosts of a job and the number of ranks on each: `--hosts`, `--hostfile` and `-n` together.
 //!
-//! Owns the syntax and the placing. Looks no name up: the remote shell does.
+//! Owns the syntax and the placement. Looks no name up: the remote shell does.
 
 use std::collections::HashSet;
 
 use canele_control::{Host, RankMap};
 
-/// A host as named, with the number of ranks given for it.
+/// A host as the user named it, with the number of ranks given for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedHost {
     /// Its name, as the remote shell takes it.
     pub name: String,
-    /// How many ranks it takes; `None`: the ranks are spread evenly.
+    /// The number of its ranks; `None`: the ranks are spread evenly.
     pub ranks: Option<u32>,
-    /// How many it takes at most, once all hosts have their number; `None`: no more.
+    /// The most ranks that it takes, once all hosts have their number; `None`: no more than that.
     pub most: Option<u32>,
 }
 
-/// How ranks go to hosts.
+/// The order in which ranks are assigned to hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum RankOrder {
-    /// One host is filled after the other, or has an even share: its ranks follow each other.
+    /// One host is filled after the other, or has an even share: its ranks are consecutive.
     #[default]
     ByHost,
-    /// One rank to each host in turn, as long as it has room.
+    /// Each host gets one rank in turn, while it has room.
     InTurn,
-    /// Each rank to a host that is named for it, by the index of that.
+    /// Each rank has a host of its own choice, by the host's index.
     Listed(Vec<u32>),
 }
 
 /// Reads `h0:2,h1:2` or `h0,h1`; IPv6 addresses in brackets.
 ///
 /// # Errors
-/// A text that says what is wrong.
+/// Fails with a text that describes the error.
 pub fn read_list(text: &str) -> Result<Vec<NamedHost>, String> {
     text.split(',').map(|word| read_one(word.trim())).collect()
 }
 
-/// Reads a host file: on each line `host`, `host:ranks` or `host slots=ranks max_slots=most`; what follows `#` is a comment.
+/// Reads a host file: on each line `host`, `host:ranks` or `host slots=ranks max_slots=most`; a `#` starts a
+/// comment.
 ///
 /// # Errors
-/// A text that says what is wrong, and in which line.
+/// Fails with a text that describes the error and names the line.
 pub fn read_file(text: &str) -> Result<Vec<NamedHost>, String> {
     let mut hosts = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -61,7 +62,7 @@ pub fn read_file(text: &str) -> Result<Vec<NamedHost>, String> {
     Ok(hosts)
 }
 
-/// Reads a word behind a host.
+/// Reads a word that follows a host.
 fn read_slots(word: &str, line: &str, host: &mut NamedHost) -> Result<(), String> {
     let Some((name, number)) = word.split_once('=') else {
         return Err(format!("nothing is expected after `{}`, but there is `{word}`", host.name));
@@ -105,10 +106,10 @@ fn read_ranks(number: &str, word: &str) -> Result<u32, String> {
     }
 }
 
-/// How many ranks the hosts have together, where each says its number.
+/// Returns the number of ranks of all hosts together, if each gives its number.
 ///
 /// # Errors
-/// A text that says what is wrong: no hosts, one twice, numbers for some only.
+/// Fails with a text that describes the error: no hosts, one twice, numbers for some only.
 pub fn capacity(hosts: &[NamedHost]) -> Result<Option<u32>, String> {
     if hosts.is_empty() {
         return Err("no host is named".into());
@@ -125,11 +126,12 @@ pub fn capacity(hosts: &[NamedHost]) -> Result<Option<u32>, String> {
     Ok((!numbers.is_empty()).then_some(sum))
 }
 
-/// Places `size` ranks, at least 1: fills the hosts up to their numbers, then up to what they take at most, or spreads evenly where they have
-/// none. A host for which nothing is left has no rank, until one is spawned there.
+/// Places `size` ranks, at least 1. It fills the hosts up to their numbers, then up to their maximum, or
+/// spreads evenly if they have no numbers. A host for which nothing is left has no rank, until one is spawned
+/// there.
 ///
 /// # Errors
-/// A text that says what is wrong.
+/// Fails with a text that describes the error.
 pub fn place(hosts: &[NamedHost], size: u32, order: &RankOrder) -> Result<(Vec<Host>, RankMap), String> {
     let has_numbers = capacity(hosts)?.is_some();
     let all = hosts.iter().fold(0_u32, |sum, host| sum.saturating_add(most(host)));
@@ -149,7 +151,7 @@ pub fn place(hosts: &[NamedHost], size: u32, order: &RankOrder) -> Result<(Vec<H
     Ok((placed.collect(), map))
 }
 
-/// How many ranks each host has, where one is filled after the other.
+/// Returns the number of ranks on each host if one is filled after the other.
 fn shares(hosts: &[NamedHost], size: u32) -> Vec<u32> {
     let count = hosts.len() as u32;
     let mut left = size;
@@ -167,7 +169,7 @@ fn shares(hosts: &[NamedHost], size: u32) -> Vec<u32> {
     placed
 }
 
-/// A rank to each host in turn, up to their numbers first; there is room for all.
+/// Deals ranks to the hosts in turn, up to their numbers first; there is room for all.
 fn dealt(hosts: &[NamedHost], size: u32) -> RankMap {
     let mut placed = vec![0_u32; hosts.len()];
     let mut of_ranks = Vec::new();
@@ -188,7 +190,7 @@ fn dealt(hosts: &[NamedHost], size: u32) -> RankMap {
     RankMap::new(of_ranks)
 }
 
-/// How many ranks a host takes at most.
+/// Returns the most ranks that a host takes.
 fn most(host: &NamedHost) -> u32 {
     host.most.or(host.ranks).unwrap_or(u32::MAX)
 }

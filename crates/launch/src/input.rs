@@ -1,8 +1,8 @@
-//! Standard input of the ranks that get it, usually rank 0, where they cannot have the launcher's own.
+//! Standard input of the ranks that get it, usually rank 0, if they cannot have the launcher's own.
 //!
-//! The ranks of this machine are in the background of the terminal and would be stopped for reading it; those of another
-//! host have no terminal. So the launcher reads and passes on, never more than each host has room for. Anything but
-//! a terminal is simply inherited by a single rank on this machine, so that nothing is read too far.
+//! The ranks of this machine are in the background of the terminal and would be stopped for reading it; those
+//! of another host have no terminal. So the launcher reads and passes on, never more than each host has room
+//! for. A single rank on this machine inherits any other input, so that nothing is read too far.
 
 use std::os::fd::OwnedFd;
 use std::str::FromStr;
@@ -15,21 +15,21 @@ use serde::{Deserialize, Serialize};
 use super::events::{Events, Ready, Source};
 use super::host_ranks::FEED_ROOM;
 
-/// How often a launcher in the background looks whether it has come to the foreground.
+/// The interval at which a launcher in the background checks if it has come to the foreground.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
 
-/// Which ranks get the launcher's standard input; the others find theirs empty.
+/// The ranks that get the launcher's standard input; the others find theirs empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InputTo {
     /// No rank.
     None,
-    /// All ranks, the same each.
+    /// All ranks get the same.
     All,
-    /// These, as series from a first to a last one.
+    /// These ranks, as series from a first to a last one.
     Ranks(Vec<(u32, u32)>),
 }
 
-/// Rank 0.
+/// The default is rank 0.
 impl Default for InputTo {
     fn default() -> InputTo {
         InputTo::Ranks(vec![(0, 0)])
@@ -59,7 +59,7 @@ impl FromStr for InputTo {
 }
 
 impl InputTo {
-    /// Whether a rank of those that are started with the job gets it.
+    /// Returns true if a rank that is started with the job gets it.
     pub fn has(&self, rank: u32) -> bool {
         match self {
             InputTo::None => false,
@@ -68,7 +68,7 @@ impl InputTo {
         }
     }
 
-    /// The rank that gets it alone.
+    /// Returns the rank that gets it alone.
     pub fn single(&self) -> Option<u32> {
         match self {
             InputTo::Ranks(series) => match series[..] {
@@ -82,7 +82,7 @@ impl InputTo {
     /// Refuses ranks that a job of `size` ranks does not have.
     ///
     /// # Errors
-    /// A text that names one.
+    /// Fails with a text that names one.
     pub fn check(&self, size: u32) -> Result<(), String> {
         let InputTo::Ranks(series) = self else { return Ok(()) };
         match series.iter().find(|(_, last)| *last >= size) {
@@ -92,23 +92,23 @@ impl InputTo {
     }
 }
 
-/// The launcher's standard input, being passed on.
+/// The launcher's standard input, while it is passed on.
 #[derive(Debug)]
 pub struct Input {
     terminal: bool,
-    /// The ranks that get it and are still to start.
+    /// The number of ranks that get it and have not started.
     to_start: u32,
     sent: u64,
-    /// The hosts whose ranks take it, with how much they took.
+    /// The hosts whose ranks take it, with the bytes that they took.
     hosts: Vec<(usize, u64)>,
-    /// When to look whether it can be read; `None` before the start, while it is waited for, and without room.
+    /// The time of the next check; `None` before the start, while it is watched, and without room.
     look_at: Option<Instant>,
 }
 
-/// What the one rank of this machine that gets it inherits, unless it has to be fed.
+/// Returns the input that the one rank of this machine that gets it inherits, unless it must be fed.
 ///
 /// # Errors
-/// As dup(2).
+/// Fails as dup(2) does.
 pub fn inherited(to: &InputTo) -> std::io::Result<Option<OwnedFd>> {
     let own = rustix::stdio::stdin();
     let is_fed = rustix::termios::isatty(own) || to.single().is_none();
@@ -116,7 +116,7 @@ pub fn inherited(to: &InputTo) -> std::io::Result<Option<OwnedFd>> {
 }
 
 impl Input {
-    /// To be passed on to these ranks of the job once they are started.
+    /// Returns the input to be passed on to these ranks of the job once they are started.
     pub fn new(to: &InputTo, info: &JobInfo) -> Input {
         let terminal = rustix::termios::isatty(rustix::stdio::stdin());
         let ranks: Vec<u32> = (0..info.size).filter(|rank| to.has(*rank)).collect();
@@ -125,7 +125,7 @@ impl Input {
         Input { terminal, to_start: ranks.len() as u32, sent: 0, hosts, look_at: None }
     }
 
-    /// One of the ranks that get it is there.
+    /// Notes that one of the ranks that get it has started.
     pub fn rank_started(&mut self) {
         self.to_start = self.to_start.saturating_sub(1);
         if self.to_start == 0 && !self.hosts.is_empty() {
@@ -133,12 +133,12 @@ impl Input {
         }
     }
 
-    /// The hosts that take it.
+    /// Returns the hosts that take it.
     pub fn hosts(&self) -> Vec<usize> {
         self.hosts.iter().map(|(host, _)| *host).collect()
     }
 
-    /// The ranks of a host take no more. Says whether any other host takes some.
+    /// Removes a host whose ranks take no more. Returns true if any other host takes some.
     pub fn remove_host(&mut self, host: usize) -> bool {
         let room = self.room();
         self.hosts.retain(|(other, _)| *other != host);
@@ -146,25 +146,25 @@ impl Input {
         !self.hosts.is_empty()
     }
 
-    /// What can be sent to the host that has taken the least.
+    /// Returns the number of bytes that can be sent to the host that has taken the least.
     fn room(&self) -> usize {
         let least = self.hosts.iter().map(|(_, taken)| *taken).min();
         FEED_ROOM.saturating_sub(least.map_or(0, |taken| self.sent - taken) as usize)
     }
 
-    /// Goes on reading, if there was no room and is some.
+    /// Resumes reading if there was no room and is some now.
     fn look_with_more_than(&mut self, room: usize) {
         if room == 0 && self.room() > 0 {
             self.look_at = Some(Instant::now());
         }
     }
 
-    /// When [`look`](Self::look) has something to do.
+    /// Returns the next time at which [`look`](Self::look) has work.
     pub fn deadline(&self) -> Option<Instant> {
         self.look_at
     }
 
-    /// So much has been taken by all ranks of a host that get it.
+    /// Notes that all ranks of a host that get it have taken these bytes.
     pub fn give_room(&mut self, host: usize, bytes: u32) {
         let (room, sent) = (self.room(), self.sent);
         if let Some((_, taken)) = self.hosts.iter_mut().find(|(other, _)| *other == host) {
@@ -173,7 +173,8 @@ impl Input {
         self.look_with_more_than(room);
     }
 
-    /// Waits for the input if it is ours now; what can always be read is. Gives what is to be passed on, nothing at the end.
+    /// Watches the input if the launcher is in the foreground; a file is read at once. Returns bytes to pass
+    /// on, none at the end.
     pub fn look(&mut self, now: Instant, events: &Events) -> Option<Vec<u8>> {
         if self.look_at.is_none_or(|at| now < at) {
             return None;
@@ -185,12 +186,12 @@ impl Input {
         self.look_at = None;
         match events.add(rustix::stdio::stdin(), Source::Input, Ready::IN) {
             Ok(()) => None,
-            // A file.
+            // It is a file.
             Err(_) => self.read(events),
         }
     }
 
-    /// There is something. Gives what is to be passed on, nothing at the end.
+    /// Reads the input, which is ready. Returns bytes to pass on, none at the end.
     pub fn read(&mut self, events: &Events) -> Option<Vec<u8>> {
         self.close(events);
         if self.is_in_background() {
@@ -218,7 +219,7 @@ impl Input {
         self.terminal && !group.is_ok_and(|group| group == rustix::process::getpgrp())
     }
 
-    /// Waits for it no more.
+    /// Stops watching it.
     pub fn close(&self, events: &Events) {
         events.remove(rustix::stdio::stdin());
     }

@@ -1,26 +1,27 @@
-//! Where the MPI library and its header lie, seen from this executable.
+//! The places of the MPI library and its header, relative to this executable.
 //!
 //! ```text
 //!   installed                                    in the tree it is built in
 //!     PREFIX/bin/canele                            target/PROFILE/canele
 //!     PREFIX/lib/canele/libmpi_abi.so.1            target/PROFILE/libmpi_abi.so
 //!     PREFIX/lib/canele/libmpi.so.12               target/PROFILE/libmpi.so
-//!     PREFIX/lib/canele/libmpich.so.12             the same under the name that Debian gives it
+//!     PREFIX/lib/canele/libmpich.so.12             that library under Debian's name
 //!     PREFIX/lib/canele/libmpi.so.40                target/PROFILE/libopenmpi_abi.so
-//!     PREFIX/lib/canele/mpich/libmpi.so, openmpi/libmpi.so   for the linker: the libraries above by the name that `-lmpi` means
-//!     PREFIX/lib/canele/default-abi                   the ABI that mpicc compiles for, where it is not the standard's
+//!     PREFIX/lib/canele/mpich/libmpi.so, openmpi/libmpi.so   these libraries for the linker's `-lmpi`
+//!     PREFIX/lib/canele/default-abi                the ABI that mpicc compiles for, if not the standard's
 //!     PREFIX/lib/canele/libcanele.so.0             target/PROFILE/libcanele_c.so
 //!     PREFIX/lib/canele/libcanele_fort.so.0        target/PROFILE/libcanele_fort.so
-//!     PREFIX/lib/canele/fortran/KEY                target/PROFILE/mpi/fortran/KEY   modules for one Fortran compiler
+//!     PREFIX/lib/canele/fortran/KEY                target/PROFILE/mpi/fortran/KEY   modules of one compiler
 //!     PREFIX/lib/canele/programs/laplace …         target/PROFILE/laplace …
 //!     PREFIX/etc                                   target/etc   never made here
-//!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
+//!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made on demand
 //!                                                  crates/mpi-abi/include/mpi.h
 //!     PREFIX/include/mpich/mpi.h, openmpi/mpi.h    crates/mpi-abi/include/mpich/mpi.h, openmpi/mpi.h
 //! ```
 //!
-//! Owns both layouts. The libraries, one for each ABI of MPI and Canelé's own for C, have a folder in which nothing else lies: programs that search it find no other library
-//! there. Never looks at the environment: another implementation's library is none of its business.
+//! Owns both layouts. The libraries are one for each ABI of MPI and Canelé's own for C. Nothing else lies in
+//! their folder, so a search there finds no other library. Never reads the environment, and never finds
+//! another implementation's library.
 
 use std::ffi::OsString;
 use std::fs;
@@ -30,22 +31,23 @@ use std::path::{Path, PathBuf};
 
 /// The name that programs are linked with and that the dynamic linker looks for.
 pub const SONAME: &str = "libmpi_abi.so.1";
-/// The name that programs look for which were built for MPICH or Intel MPI.
+/// The name that programs built for MPICH or Intel MPI look for.
 pub const MPICH_SONAME: &str = "libmpi.so.12";
-/// The same, by the name that Debian gives it.
+/// The name that Debian gives MPICH's library.
 const DEBIAN_MPICH_SONAME: &str = "libmpich.so.12";
 const MPICH_BUILT: &str = "libmpi.so";
-/// The name that programs look for which were built for Open MPI.
+/// The name that programs built for Open MPI look for.
 pub const OPENMPI_SONAME: &str = "libmpi.so.40";
 const OPENMPI_BUILT: &str = "libopenmpi_abi.so";
-/// Canelé's own library for C: as it is built, and the names that programs and the compiler's linker look for.
+/// Canelé's own library for C: its name in a build, and the names that programs and the compiler's linker
+/// look for.
 const OWN_BUILT: &str = "libcanele_c.so";
 const OWN_NAMES: [&str; 2] = ["libcanele.so.0", "libcanele.so"];
 /// The name of the library that programs in Fortran need beside the one for C, and its other names.
 pub const FORTRAN_SONAME: &str = "libcanele_fort.so.0";
 const FORTRAN_BUILT: &str = "libcanele_fort.so";
 const FORTRAN_NAMES: [&str; 2] = [FORTRAN_SONAME, FORTRAN_BUILT];
-/// The folder, beside the libraries, of the modules that an administrator had compiled.
+/// The folder, beside the libraries, of modules that an administrator has compiled.
 const MODULES: &str = "fortran";
 /// The name that the compiler's linker looks for.
 const LINK_NAME: &str = "libmpi_abi.so";
@@ -53,37 +55,39 @@ const LINK_NAME: &str = "libmpi_abi.so";
 const DEFAULT_ABI: &str = "default-abi";
 /// The name of the standard's ABI.
 const STANDARD: &str = "standard";
-/// The name that the linker looks for by the other ABIs, in a folder of each.
+/// The name of the other ABIs' libraries for the linker, in a folder of each.
 const LINK_NAME_OF_OTHERS: &str = "libmpi.so";
 const HEADER: &str = "mpi.h";
 const SEARCHED: &str = "LD_LIBRARY_PATH";
-/// Which library pip's mpi4py loads, and which ABI it takes; the former before any that lies beside its Python.
+/// The variable that names the library that pip's mpi4py loads before any beside its Python, and the variable
+/// that names its ABI.
 const MPI4PY_LIBRARY: &str = "MPI4PY_LIBMPI";
 const MPI4PY_ABI: &str = "MPI4PY_MPIABI";
 
 /// The folder of a tree in which the header is written.
 const SOURCE_INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include");
 
-/// The folder in which the library lies, and nothing else.
+/// Returns the folder in which the library lies, and nothing else.
 ///
 /// # Errors
-/// A text that says where it was looked for and what to do.
+/// Fails with a text that names the searched places and a remedy.
 pub fn library_folder() -> Result<PathBuf, String> {
     library_folder_from(&executable_folder()?)
 }
 
-/// The folder in which both libraries lie that a program in Fortran needs.
+/// Returns the folder with both libraries that a program in Fortran needs.
 ///
 /// # Errors
-/// A text that says which one is missing and what to do.
+/// Fails with a text that names the missing library and a remedy.
 pub fn fortran_library_folder() -> Result<PathBuf, String> {
     fortran_library_folder_from(&executable_folder()?)
 }
 
-/// The folder of the modules for Fortran that an administrator had compiled, one folder for each compiler. It may be missing.
+/// Returns the folder of the modules for Fortran that an administrator has compiled, one folder for each
+/// compiler. It may be missing.
 ///
 /// # Errors
-/// A text if the libraries, beside which it lies, are missing.
+/// Fails with a text if the libraries, beside which it lies, are missing.
 pub fn prepared_modules_folder() -> Result<PathBuf, String> {
     Ok(library_folder()?.join(MODULES))
 }
@@ -91,16 +95,16 @@ pub fn prepared_modules_folder() -> Result<PathBuf, String> {
 /// Returns the folder in which `mpi.h` lies for programs that are compiled without a wrapper.
 ///
 /// # Errors
-/// A text that says where it was looked for and what to do.
+/// Fails with a text that names the searched places and a remedy.
 pub fn include_folder() -> Result<PathBuf, String> {
     include_folder_from(&executable_folder()?, Path::new(SOURCE_INCLUDE))
 }
 
-/// Returns the folder in which `mpi.h` lies for one ABI: `standard`, `mpich` or `openmpi`. Only an installation whose default is
-/// another ABI has a folder for the standard's.
+/// Returns the folder in which `mpi.h` lies for one ABI: `standard`, `mpich` or `openmpi`. Only an
+/// installation whose default is another ABI has a folder for the standard's.
 ///
 /// # Errors
-/// A text that says where it was looked for and what to do.
+/// Fails with a text that names the searched places and a remedy.
 pub fn include_folder_of(abi: &str) -> Result<PathBuf, String> {
     include_folder_below(include_folder()?, abi)
 }
@@ -115,36 +119,37 @@ fn include_folder_below(include: PathBuf, abi: &str) -> Result<PathBuf, String> 
     }
 }
 
-/// Returns the file that names the ABI for which this installation compiles C and C++, and the name. The file is missing where
-/// that is the standard's ABI. The wheel has it, because mpi4py's wheel is of MPICH's ABI.
+/// Returns the file that names the ABI for which this installation compiles C and C++, and the name. The file
+/// is missing if that is the standard's ABI. The wheel has it, because mpi4py's wheel is of MPICH's ABI.
 pub fn default_abi() -> Option<(PathBuf, String)> {
     let file = library_folder().ok()?.join(DEFAULT_ABI);
     let text = fs::read_to_string(&file).ok()?;
     Some((file, text.trim().to_owned()))
 }
 
-/// The folder in which the linker finds the library of another ABI, called `mpich` or `openmpi`, as `-lmpi`.
+/// Returns the folder in which the linker finds the library of another ABI, called `mpich` or `openmpi`, as
+/// `-lmpi`.
 ///
 /// # Errors
-/// A text that says where it was looked for and what to do.
+/// Fails with a text that names the searched places and a remedy.
 pub fn link_folder_of(abi: &str) -> Result<PathBuf, String> {
     let folder = library_folder()?.join(abi);
     let library = folder.join(LINK_NAME_OF_OTHERS);
     if library.exists() { Ok(folder) } else { Err(missing_for(abi, "the MPI library", &library)) }
 }
 
-/// The folder for files that the administrator of an installation writes. It may be missing.
+/// Returns the folder for files that the administrator of an installation writes. It may be missing.
 ///
 /// # Errors
-/// A text if this executable cannot be found.
+/// Fails with a text if this executable cannot be found.
 pub fn configuration_folder() -> Result<PathBuf, String> {
     Ok(sibling(&executable_folder()?, "etc"))
 }
 
-/// An example program of this name.
+/// Returns the path of an example program of this name.
 ///
 /// # Errors
-/// Where it would have to lie.
+/// Fails with the path where it should be.
 pub fn example_program(name: &str) -> Result<PathBuf, PathBuf> {
     let here = executable_folder().unwrap_or_default();
     let places = [here.join(name), sibling(&here, "lib/canele/programs").join(name)];
@@ -153,8 +158,9 @@ pub fn example_program(name: &str) -> Result<PathBuf, PathBuf> {
     found.ok_or(built)
 }
 
-/// Lets programs that are started with `environment`, on top of this process's own, find the library before any other: those that the
-/// dynamic linker serves, and pip's mpi4py, unless the environment already names the library it shall take. Where it is not installed there is nothing to find.
+/// Extends `environment`, which is set on top of this process's own, so that started programs find the
+/// library before any other. This holds for the dynamic linker, and for pip's mpi4py unless the environment
+/// already names its library. If the library is not installed, nothing changes.
 pub fn add_library_path(environment: &mut Vec<(OsString, OsString)>) {
     let Ok(folder) = library_folder() else { return };
     let set = |variable: &str| {
@@ -170,7 +176,8 @@ pub fn add_library_path(environment: &mut Vec<(OsString, OsString)>) {
     }
 }
 
-/// An empty entry would be the current directory, so there is none where nothing was set.
+/// Prepends a folder to a list. An empty entry would be the current directory, so none is added to an unset
+/// list.
 fn prepended(folder: &Path, before: Option<OsString>) -> OsString {
     let mut searched = folder.as_os_str().to_owned();
     if let Some(before) = before.filter(|before| !before.is_empty()) {
@@ -238,7 +245,7 @@ fn fortran_library_folder_from(here: &Path) -> Result<PathBuf, String> {
 
 fn include_folder_from(here: &Path, source: &Path) -> Result<PathBuf, String> {
     let installed = sibling(here, "include");
-    // A build's executable lies beside the library it was built with.
+    // A build's executable lies beside the library of its build.
     let built = here.join(LINK_NAME).is_file().then(|| source.to_owned());
     let places: Vec<PathBuf> = std::iter::once(installed).chain(built).collect();
     match places.iter().find(|folder| folder.join(HEADER).is_file()) {
@@ -247,12 +254,13 @@ fn include_folder_from(here: &Path, source: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// A folder beside the one of the executable, without `..` in its name: it is written into programs.
+/// Returns a folder beside that of the executable, without `..` in its name: the name is written into
+/// programs.
 fn sibling(here: &Path, name: &str) -> PathBuf {
     here.parent().unwrap_or(Path::new("/")).join(name)
 }
 
-/// Makes a symbolic link unless it is there; several processes may do so at once.
+/// Makes a symbolic link unless it exists; several processes may do so at once.
 fn link_to(target: &Path, link: &Path) -> io::Result<()> {
     if fs::read_link(link).is_ok_and(|found| found == target) {
         return Ok(());
@@ -283,7 +291,7 @@ fn missing_for(abi: &str, what: &str, file: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// A folder of this test, removed with all that is in it.
+    /// A folder of this test, removed with its content.
     struct Scratch(PathBuf);
 
     impl Scratch {

@@ -1,7 +1,7 @@
-//! The job as its launcher knows it: ranks, names, cuts, and who is to be reached where.
+//! The job as its launcher knows it: ranks, names, cuts, and the addresses of ranks.
 //!
-//! Owns what ranks have told that concerns those of all hosts, and what they are owed; answers are put in an out-tray.
-//! Never touches a socket or a process, so all of it is tested without either.
+//! Owns the messages of ranks that concern ranks of all hosts; answers are put in an out-tray. Never touches
+//! a socket or a process, so tests need neither.
 
 mod cuts;
 mod lanes;
@@ -24,39 +24,39 @@ use super::member::Member;
 use super::settings::Settings;
 use super::world_graph::WorldGraph;
 
-/// The job.
+/// A job.
 #[derive(Debug)]
 pub struct Job {
     info: JobInfo,
     members: Vec<Member>,
-    /// Pairs of different hosts or jobs (smaller rank first) one of which has asked for a link.
+    /// Pairs of ranks of different hosts or jobs (smaller rank first) of which one has asked for a link.
     links: HashSet<(u32, u32)>,
     names: HashMap<String, (u32, Vec<u8>)>,
     finds: HashMap<String, Vec<(u32, u64)>>,
     settings: Settings,
     cuts: Vec<Cut>,
-    /// Of the cuts so far, how many were taken.
+    /// The number of cuts that were taken.
     cuts_taken: usize,
     out: Vec<(u32, FromLauncher)>,
-    /// The links of each further lane, from that of number 1.
+    /// The links of each further lane, from number 1.
     lanes: Vec<lanes::LaneLinks>,
     out_to_lanes: Vec<(LaneOf, FromLauncher)>,
-    /// Ranks that have finished, which the others are still to be told.
+    /// Ranks that have finished, which the others do not know yet.
     finished: Vec<u32>,
-    /// Ranks of this job that are gone, which other jobs are still to be told.
+    /// Ranks of this job that are gone, which other jobs do not know yet.
     gone: Vec<(u32, RankEnd)>,
-    /// Ranks that another launcher has started have been told that all have finished.
+    /// True once ranks that another launcher has started know that all have finished.
     over_reported: bool,
-    /// What ranks have given up at their end.
+    /// The operations that ranks have given up at their end.
     pub given_up: GivenUp,
-    /// Of ranks of other jobs.
+    /// The links with ranks of other jobs.
     pub(super) elsewhere: ElsewhereLinks,
-    /// Which worlds of this job are connected.
+    /// The connections between worlds of this job.
     worlds: WorldGraph,
 }
 
 impl Job {
-    /// A job none of whose ranks has started.
+    /// Returns a job none of whose ranks has started.
     pub fn new(info: JobInfo) -> Job {
         let members = (0..info.size).map(|_| Member::default()).collect();
         Job {
@@ -80,32 +80,32 @@ impl Job {
         }
     }
 
-    /// The job's description.
+    /// Returns the job's description.
     pub fn info(&self) -> &JobInfo {
         &self.info
     }
 
-    /// Tells a rank something.
+    /// Queues a message for a rank.
     pub fn tell(&mut self, to: u32, message: FromLauncher) {
         self.send(to, message);
     }
 
-    /// What is known of `rank`.
+    /// Returns the data of `rank`.
     pub fn member(&self, rank: u32) -> &Member {
         &self.members[rank as usize]
     }
 
-    /// The same, to be changed.
+    /// Returns the data of `rank`, to be changed.
     pub fn member_mut(&mut self, rank: u32) -> &mut Member {
         &mut self.members[rank as usize]
     }
 
-    /// All ranks in order.
+    /// Returns all ranks in order.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// The ranks of this job whose processes have not ended.
+    /// Returns the ranks of this job whose processes have not ended.
     pub fn running(&self) -> Vec<u32> {
         (0..self.info.ranks()).filter(|&rank| self.runs(rank)).collect()
     }
@@ -115,33 +115,33 @@ impl Job {
         member.exit.is_none() && !member.is_elsewhere
     }
 
-    /// Takes the messages that wait to be sent, each with the rank it is for, in order.
+    /// Takes the queued messages, each with its rank, in order.
     pub fn take_messages(&mut self) -> Vec<(u32, FromLauncher)> {
         mem::take(&mut self.out)
     }
 
-    /// The settings that all ranks have alike, once the first has told them.
+    /// Returns the settings that all ranks have alike, once the first has sent them.
     pub fn settings(&self) -> &[(String, String)] {
         self.settings.of_first()
     }
 
-    /// The value of a name that a rank has published.
+    /// Returns the value of a name that a rank has published.
     pub fn published_by(&self, rank: u32, name: &str) -> Option<&[u8]> {
         self.names.get(name).filter(|(owner, _)| *owner == rank).map(|(_, value)| &value[..])
     }
 
-    /// The ranks of this job that are gone.
+    /// Returns the ranks of this job that are gone.
     pub fn gone(&self) -> Vec<(u32, RankEnd)> {
         let gone = |rank: &u32| self.member(*rank).end_reported && !self.member(*rank).is_elsewhere;
         (0..self.info.ranks()).filter(gone).map(|rank| (rank, self.member(rank).end())).collect()
     }
 
-    /// Takes the ranks of this job that are gone, of which other jobs are to be told.
+    /// Takes the ranks of this job that are gone, to tell other jobs.
     pub fn take_gone(&mut self) -> Vec<(u32, RankEnd)> {
         mem::take(&mut self.gone)
     }
 
-    /// A rank of another job will neither send nor answer any more.
+    /// Handles the end of a rank of another job.
     pub fn handle_gone_elsewhere(&mut self, rank: u32, how: RankEnd) {
         let member = self.member_mut(rank);
         if member.is_elsewhere {
@@ -150,7 +150,7 @@ impl Job {
         }
     }
 
-    /// True if ranks have finished and the others are still to be told.
+    /// Returns true if ranks have finished and the others do not know yet.
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }
@@ -166,7 +166,7 @@ impl Job {
         }
     }
 
-    /// In parts that a message can hold.
+    /// Sends the finished ranks in parts that a message can hold.
     fn send_finished(&mut self, to: u32, series: &[(u32, u32)]) {
         for part in series.chunks(MOST_SERIES) {
             self.send(to, FromLauncher::Finished { ranks: part.to_vec() });
@@ -177,10 +177,10 @@ impl Job {
         self.out.push((to, message));
     }
 
-    /// Handles a message of rank `from`, whose host has dealt with what concerns its host.
+    /// Handles a message of rank `from`, whose host has handled its own part.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, which rule the rank broke. Nothing else was harmed.
+    /// Fails with a text that says, after `rank N `, which rule the rank broke. No other rank was harmed.
     pub fn handle(&mut self, from: u32, message: ToLauncher) -> Result<(), String> {
         match message {
             ToLauncher::Hello { .. } => self.handle_hello(from),
@@ -223,7 +223,7 @@ impl Job {
             ToLauncher::SetConnected { world, is_connected } => {
                 return self.worlds.set_connected(&self.info, from, world, is_connected);
             }
-            // The launcher's to do.
+            // The launcher handles these.
             ToLauncher::Spawn { .. }
             | ToLauncher::Abort { .. }
             | ToLauncher::OpenPort { .. }
@@ -233,7 +233,7 @@ impl Job {
             | ToLauncher::Abandon { .. }
             | ToLauncher::Announce { .. }
             | ToLauncher::FindElsewhere { .. } => {}
-            // Of one host alone.
+            // These concern one host alone.
             ToLauncher::Links(_)
             | ToLauncher::Lane { .. }
             | ToLauncher::Trace
@@ -247,7 +247,7 @@ impl Job {
 
     fn handle_hello(&mut self, from: u32) {
         self.member_mut(from).initialised = true;
-        // Ranks that are still to be told are told with all others.
+        // Finished ranks that are not reported yet are reported to all ranks together.
         let told = |rank: &u32| self.member(*rank).end_reported && !self.finished.contains(rank);
         let gone = (0..self.info.ranks()).filter(told);
         let gone = gone.map(|rank| (rank, self.member(rank).end()));
@@ -276,19 +276,19 @@ impl Job {
         if peer >= self.info.ranks() || peer == from {
             return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));
         }
-        // Asked by both at once: both have been, or will be, told by the first.
+        // If both ask at once, the first request informs both.
         if self.note_link(from, peer) {
             self.introduce(from, peer);
         }
         Ok(())
     }
 
-    /// One of two ranks wants a link with the other; says whether that is new.
+    /// Notes that one of two ranks asks for a link with the other; returns true if that is new.
     pub(super) fn note_link(&mut self, one: u32, other: u32) -> bool {
         self.links.insert((one.min(other), one.max(other)))
     }
 
-    /// Tells two ranks of different hosts where the other listens, once both have said it.
+    /// Tells two ranks of different hosts the addresses of each other, once both have sent them.
     fn introduce(&mut self, one: u32, other: u32) {
         if self.member(other).is_elsewhere {
             return self.introduce_elsewhere(one, other);
@@ -310,8 +310,8 @@ impl Job {
         self.names.insert(name, (from, value));
     }
 
-    /// The process of `rank` has ended. Tells the others if it has not said Finished.
-    /// Answers whether, and how, this was a failure.
+    /// Handles the end of the process of `rank`. Tells the others if it has not sent Finished. Returns the
+    /// failure, if this was one.
     pub fn handle_exit(&mut self, rank: u32, exit: Exit) -> Option<RankFailure> {
         let member = self.member_mut(rank);
         member.exit = Some(exit);
@@ -334,12 +334,12 @@ impl Job {
             !waiting.is_empty()
         });
         self.tell_over();
-        // A failure ends those that are connected with it, and is looked at after this.
+        // A failure ends the ranks connected with it, which is handled after this.
         let world = self.info.world_of(rank);
         if failure.is_none() && !world.clone().any(|rank| self.runs(rank)) {
             self.worlds.remove_world(world.start);
         }
-        // A job may spawn any number of ranks; of those of the start something is kept all the same.
+        // A job may spawn any number of ranks, so their data is freed; that of ranks of the start is kept.
         if rank >= self.info.size {
             self.member_mut(rank).addresses = None;
             self.links.retain(|(one, other)| *one != rank && *other != rank);
@@ -347,7 +347,8 @@ impl Job {
         failure
     }
 
-    /// Lets ranks that another launcher has started end, once all have finished or ended, those that they have spawned among them.
+    /// Lets ranks that another launcher has started end, once all ranks have finished or ended, spawned ones
+    /// included.
     fn tell_over(&mut self) {
         let is_done = |member: &Member| member.finished || member.exit.is_some() || member.is_elsewhere;
         if !self.info.joined || self.over_reported || !self.members.iter().all(is_done) {
@@ -359,8 +360,8 @@ impl Job {
         }
     }
 
-    /// Tells every rank that is in the library, once. Of ranks that finished they are told later and together: if each end cost a
-    /// message to every rank, the end of a job would cost as many as it has pairs.
+    /// Tells every rank that is in the library, once. Finished ranks are reported later and together: with a
+    /// message to every rank for each end, the end of a job would cost as many messages as it has pairs.
     fn tell_gone(&mut self, rank: u32, how: RankEnd) {
         if mem::replace(&mut self.member_mut(rank).end_reported, true) {
             return;

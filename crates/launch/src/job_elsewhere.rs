@@ -1,6 +1,7 @@
-//! Links between ranks of this job and ranks of other jobs that are reached over sockets: each is told where the other listens.
+//! Links between ranks of this job and ranks of other jobs that are reached over sockets: each gets the
+//! addresses of the other.
 //!
-//! Owns what was said of which pair. Through which launcher it goes is not known here.
+//! Owns the progress of each pair. It does not know which launcher a message passes.
 
 use std::collections::HashSet;
 
@@ -8,29 +9,29 @@ use canele_control::{FromLauncher, RailAddress};
 
 use super::job::Job;
 
-/// Where a rank of this job listens, for one of another job.
+/// The addresses of a rank of this job, for one of another job.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reachable {
     /// The rank of this job.
     pub own: u32,
-    /// That of the other, as this job numbers it.
+    /// The rank of the other job, as this job numbers it.
     pub peer: u32,
-    /// Where the first listens, for each of its rails.
+    /// The addresses of the first rank, for each of its rails.
     pub rails: Vec<RailAddress>,
 }
 
-/// Pairs of ranks, that of this job first, one of which wants a link.
+/// Pairs of ranks, that of this job first, of which one asks for a link.
 #[derive(Debug, Default)]
 pub(super) struct ElsewhereLinks {
     out: Vec<Reachable>,
-    /// The other job was told where the first listens.
+    /// Pairs for which the other job has the addresses of the first rank.
     sent: HashSet<(u32, u32)>,
-    /// The first was told where the other listens.
+    /// Pairs whose first rank has the addresses of the other.
     told: HashSet<(u32, u32)>,
 }
 
 impl Job {
-    /// Tells both of a pair that wants a link where the other listens, as far as that is known.
+    /// Sends both ranks of a pair that asks for a link the known addresses of the other.
     pub(super) fn introduce_elsewhere(&mut self, own: u32, peer: u32) {
         let Some(rails) = self.member(own).addresses.clone() else { return };
         if self.elsewhere.sent.insert((own, peer)) {
@@ -43,14 +44,15 @@ impl Job {
         }
     }
 
-    /// A rank of another job listens there, and wants a link with one of this job, or was wanted by it.
+    /// Handles the addresses of a rank of another job that asks for a link with one of this job, or was asked
+    /// for one.
     pub fn handle_reachable(&mut self, Reachable { own, peer, rails }: Reachable) {
         self.member_mut(peer).addresses.get_or_insert(rails);
         self.note_link(own, peer);
         self.introduce_elsewhere(own, peer);
     }
 
-    /// Takes what other jobs are to be told.
+    /// Takes the messages for other jobs.
     pub fn take_reachable(&mut self) -> Vec<Reachable> {
         std::mem::take(&mut self.elsewhere.out)
     }

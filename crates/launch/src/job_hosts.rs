@@ -1,6 +1,6 @@
 //! The hosts of a job: this one, or others with an agent on each.
 //!
-//! Owns which of the two it is. The launcher tells them orders and hears reports, and does not know either.
+//! Owns the choice between the two. The launcher gives orders and takes reports, and does not know the kind.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub enum JobHosts {
 }
 
 impl JobHosts {
-    /// The ranks of this host, to be changed, if the job has no agents.
+    /// Returns the ranks of this host, to be changed, if the job has no agents.
     pub fn here_mut(&mut self) -> Option<&mut HostRanks> {
         match self {
             JobHosts::Here(host_ranks) => Some(host_ranks),
@@ -30,7 +30,7 @@ impl JobHosts {
         }
     }
 
-    /// Something is ready.
+    /// Handles a descriptor that is ready.
     pub fn handle(&mut self, source: Source, ready: Ready, events: &Events) {
         match self {
             JobHosts::Here(host_ranks) => host_ranks.handle(source, ready, events),
@@ -38,7 +38,7 @@ impl JobHosts {
         }
     }
 
-    /// True of a host where no agent was started yet.
+    /// Returns true for a host on which no agent was started yet.
     pub fn is_absent(&self, host: usize) -> bool {
         match self {
             JobHosts::Here(_) => false,
@@ -46,7 +46,8 @@ impl JobHosts {
         }
     }
 
-    /// A host gets ranks of the job, which is by now as `info` says; says whether it had none before.
+    /// Prepares a host for ranks of the job, whose description is now `info`; returns true if it had none
+    /// before.
     pub fn start_later(&mut self, host: usize, info: &JobInfo, events: &Events) -> bool {
         match self {
             JobHosts::Here(_) => false,
@@ -62,7 +63,7 @@ impl JobHosts {
         }
     }
 
-    /// What happened since the last call, in order for each host.
+    /// Takes the reports since the last call, in order for each host.
     pub fn take_reports(&mut self) -> Vec<(usize, Report)> {
         match self {
             JobHosts::Here(host_ranks) => {
@@ -72,7 +73,7 @@ impl JobHosts {
         }
     }
 
-    /// What each host has of each rail; none where there is one host, or before all have answered.
+    /// Returns each host's part of each rail; none if there is one host, or before all have answered.
     pub fn parts(&self) -> &[Vec<HostRail>] {
         match self {
             JobHosts::Here(_) => &[],
@@ -80,18 +81,18 @@ impl JobHosts {
         }
     }
 
-    /// True if other jobs may be connected with this one: where agents run, they must have answered.
+    /// Returns true if other jobs may be connected with this one: its agents, if any, must have answered.
     pub fn is_ready(&self) -> bool {
         matches!(self, JobHosts::Here(_)) || !self.parts().is_empty()
     }
 
-    /// The rails of each host with an agent.
+    /// Returns the rails of each host with an agent.
     pub fn rails(&self) -> Vec<HostRails> {
         let ports = |host: &Vec<HostRail>| host.iter().map(|part| part.ports.clone()).collect();
         self.parts().iter().map(ports).collect()
     }
 
-    /// All ports of the host of a job that has one.
+    /// Returns all ports of the host of a job on one host.
     pub fn ports_of_one(&self) -> Vec<String> {
         match self {
             JobHosts::Here(_) => interfaces().unwrap_or_default().iter().flat_map(Interface::ports).collect(),
@@ -99,7 +100,7 @@ impl JobHosts {
         }
     }
 
-    /// Whether nothing is left of any.
+    /// Returns true if no process is left on any host.
     pub fn is_over(&self) -> bool {
         match self {
             JobHosts::Here(host_ranks) => host_ranks.is_over(),
@@ -107,7 +108,7 @@ impl JobHosts {
         }
     }
 
-    /// When [`check`](Self::check) next has something to do.
+    /// Returns the next time at which [`check`](Self::check) has work.
     pub fn deadline(&self) -> Option<Instant> {
         match self {
             JobHosts::Here(host_ranks) => host_ranks.deadline(),
@@ -115,7 +116,7 @@ impl JobHosts {
         }
     }
 
-    /// Does what is due.
+    /// Handles deadlines that have passed.
     pub fn check(&mut self, now: Instant, events: &Events) {
         match self {
             JobHosts::Here(host_ranks) => host_ranks.check(now, events),
@@ -123,7 +124,7 @@ impl JobHosts {
         }
     }
 
-    /// Sends on what waits. To be called after everything else.
+    /// Sends queued messages on. Called after everything else.
     pub fn flush(&mut self, events: &Events) {
         match self {
             JobHosts::Here(host_ranks) => host_ranks.flush(events),

@@ -1,4 +1,4 @@
-//! The job's rules, without sockets or processes.
+//! Tests of the job's rules, without sockets or processes.
 
 use canele_control::{
     Host, MAX_RAIL_ADDRESS, MOST_LANES, MOST_RAILS, OnFailure, RailAddress, RankMap, SpawnedWorld, VERSION,
@@ -118,7 +118,7 @@ fn who_comes_late_hears_of_those_gone_and_never_initialising_is_fine() {
     );
 }
 
-/// Ranks 0 and 1 on one host, 2 and 3 on another.
+/// Returns a job with ranks 0 and 1 on one host, 2 and 3 on another.
 fn two_hosts() -> Job {
     let hosts = ["a", "b"].map(|name| Host { name: name.into(), ranks: 2 });
     let map = RankMap::in_blocks([2, 2]);
@@ -222,7 +222,7 @@ fn ranks_of_a_lost_host_are_gone_unless_they_had_finished() {
     assert_eq!(job.running(), [0, 1]);
 }
 
-/// What the launcher of such ranks ends with them may be anything.
+/// The launcher of such ranks may end other processes with them.
 #[test]
 fn ranks_that_another_launcher_has_started_end_after_those_that_they_have_spawned() {
     let mut job = Job::new(JobInfo { joined: true, ..info(2, OnFailure::Continue) });

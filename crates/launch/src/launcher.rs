@@ -1,7 +1,8 @@
-//! The launcher's loop: waits for whatever happens next in the job and reacts to it.
+//! The launcher's loop: waits for the next event of the job and reacts to it.
 //!
-//! Owns the order of things: what a failure does (what hosts report is in `reports`; signals, the time limit and the end are in `ending`).
-//! Never waits for a rank or a host, nor for the reader of its output. What concerns processes is done by the hosts.
+//! Owns the effect of a failure (`reports` handles the reports of hosts; `ending` has signals, the time limit
+//! and the end). Never waits for a rank or a host, nor for the reader of its output. Hosts handle the
+//! processes.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -24,20 +25,20 @@ use super::signals::Signals;
 use super::spawning::Spawns;
 use super::trace::Trace;
 
-/// How long processes have to react to SIGTERM.
+/// The time that processes have to react to SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
 
-/// Ranks that finish within this time of each other are told to the others in one message.
+/// Ranks that finish within this time of each other are reported to the others in one message.
 const FINISHED_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the command line says about the launcher itself.
+/// The command line's settings for the launcher itself.
 #[derive(Debug, Clone, Copy)]
 pub struct LauncherSettings {
-    /// End the job after this time.
+    /// The time after which the job ends.
     pub timeout: Option<Duration>,
-    /// Hosts were named, so messages name them too.
+    /// True if hosts were named, so messages name them too.
     pub name_hosts: bool,
-    /// Says at the end how each rank ended.
+    /// True if it reports at the end how each rank ended.
     pub report_exits: bool,
 }
 
@@ -57,43 +58,43 @@ pub struct Launcher {
     pub(super) hosts: JobHosts,
     /// Other jobs, and ports.
     pub(super) connected: ConnectedJobs,
-    /// Hosts whose hosts have not said their last word.
+    /// True for each host that has not made its last report.
     pub(super) open: Vec<bool>,
-    /// The first failure decides.
+    /// The exit status; the first failure sets it.
     pub(super) status: Option<u8>,
-    /// The time limit was reached: the job ends once it is told what the ranks do.
+    /// True once the time limit was reached: the job ends after the ranks' state is printed.
     pub(super) is_timed_out: bool,
-    /// The launcher's own question was asked for a person: its answer is printed.
+    /// True if the launcher's own request was made for a person: its answer is printed.
     pub(super) is_answer_wanted: bool,
-    /// Ranks that finalise while others wait for them.
+    /// Detects ranks that finalise while others wait for them.
     pub(super) finalize_watch: FinalizeWatch,
     /// The last signal passed on that usually ends a program.
     pub(super) passed_on: Option<u8>,
-    /// SIGQUIT has come, and was answered with what the ranks do.
+    /// True once SIGQUIT has come, and was answered with the ranks' state.
     pub(super) has_quit: bool,
     pub(super) ending: bool,
-    /// Ranks of the start whose programs do not run yet.
+    /// The number of ranks of the start whose programs do not run yet.
     pub(super) unstarted: u32,
     /// Worlds whose ranks are being started.
     pub(super) spawns: Spawns,
-    /// When ranks were last told which others have finished.
+    /// The time at which ranks last learned which others have finished.
     pub(super) finished_told: Option<Instant>,
-    /// What the ranks record, if they are traced.
+    /// The trace of the ranks, if they are traced.
     pub(super) trace: Option<Trace>,
-    /// A host has said why its ranks do not join.
+    /// True once a host has reported why its ranks do not join.
     pub(super) has_told_unjoined: bool,
 }
 
-/// What happens after a failure, in words; nothing ends where jobs go on.
+/// Describes the effect of a failure; no rank ends if jobs go on.
 pub(super) fn then(extent: Option<&Extent>) -> String {
     extent.map_or_else(|| "the others go on".to_owned(), Extent::to_string)
 }
 
 impl Launcher {
-    /// A launcher of what `hosts` have begun to start.
+    /// Returns a launcher of the ranks that `hosts` have begun to start.
     ///
     /// # Errors
-    /// Whatever the system refuses, most likely descriptors.
+    /// Fails with any error of the system, most likely for lack of descriptors.
     pub fn new(
         plan: Plan,
         info: JobInfo,
@@ -140,20 +141,20 @@ impl Launcher {
         })
     }
 
-    /// The same launcher, which writes a trace of the ranks if there is one.
+    /// Returns this launcher with a trace of the ranks, if there is one.
     pub fn tracing(mut self, trace: Option<Trace>) -> Launcher {
         self.trace = trace;
         self
     }
 
-    /// The job's description.
+    /// Returns the job's description.
     pub(super) fn info(&self) -> &JobInfo {
         self.job.info()
     }
 
-    /// Runs the job to its end. Answers the exit status.
+    /// Runs the job to its end. Returns the exit status.
     pub fn run(mut self) -> u8 {
-        // What hosts have reported while they were made, of ranks that could not be started.
+        // These are reports made during the construction of hosts, about ranks that could not be started.
         self.deliver();
         while !self.hosts.is_over() {
             for (source, ready) in self.events.wait(self.deadline()) {
@@ -199,7 +200,7 @@ impl Launcher {
         }
     }
 
-    /// Has all hosts report what their ranks do, if `ask` gives the order.
+    /// Makes all hosts report the state of their ranks, if `ask` gives the order.
     pub(super) fn ask(&mut self, ask: impl FnOnce(&mut Queries, usize, u32) -> Option<Order>) {
         let hosts = self.open.iter().filter(|open| **open).count();
         let ranks = self.info().ranks();
@@ -220,7 +221,7 @@ impl Launcher {
         self.hosts.tell(self.job.info().host_of(rank), order, &self.events);
     }
 
-    /// Passes on standard input; nothing is its end.
+    /// Passes on standard input; no bytes mean its end.
     pub(super) fn feed(&mut self, bytes: Option<Vec<u8>>) {
         let Some(bytes) = bytes else { return };
         let hosts = self.input.as_ref().map(Input::hosts).unwrap_or_default();
@@ -232,7 +233,7 @@ impl Launcher {
         }
     }
 
-    /// The ranks of a host take no more of standard input.
+    /// Closes standard input for a host whose ranks take no more.
     pub(super) fn close_input_of(&mut self, host: usize) {
         if self.input.as_mut().is_some_and(|input| !input.remove_host(host)) {
             self.close_input();
@@ -247,12 +248,12 @@ impl Launcher {
 
     // ---- ranks ----------------------------------------------------------------------------------------
 
-    /// ` on h1`, where hosts were named.
+    /// Returns ` on h1`, if hosts were named.
     pub(super) fn on_host(&self, host: usize) -> String {
         if self.name_hosts { format!(" on {}", self.info().hosts[host].name) } else { String::new() }
     }
 
-    /// `rank 3`, and on which host where hosts were named.
+    /// Returns `rank 3`, with its host if hosts were named.
     pub(super) fn name(&self, rank: u32) -> String {
         let process = self.info().process(rank);
         match self.info().is_own(rank) {
@@ -295,7 +296,8 @@ impl Launcher {
         }
     }
 
-    /// A rank that broke the rules is killed; its exit then tells why.
+    /// Notes the violation of a rank that broke the rules and is killed; the report of its exit gives the
+    /// reason.
     pub(super) fn blame_if_failed(&mut self, rank: u32, handled: Result<(), String>) {
         if let Err(how) = handled {
             self.job.member_mut(rank).broken.get_or_insert(how);
@@ -316,7 +318,8 @@ impl Launcher {
         }
     }
 
-    /// A rank's memory is corrupted, or its program: a failure of the job, though no rank has died.
+    /// Handles a cut: a rank's memory or program is corrupted, which is a failure of the job, though no rank
+    /// has died.
     fn handle_cut(&mut self, cut: &Cut) {
         let stop = self.info().on_failure == OnFailure::Stop;
         let Cut { by, of, what } = cut;
@@ -332,11 +335,11 @@ impl Launcher {
     fn handle_failure(&mut self, rank: u32, failure: &RankFailure) {
         let stop = self.info().on_failure == OnFailure::Stop;
         let (extent, text) = match failure {
-            // Every rank got it; one message will do.
+            // Every rank got the signal; one message is enough.
             RankFailure::Killed(signal) if self.passed_on == Some(*signal) => {
                 (stop.then_some(Extent::Job), stop.then(|| format!("ended by {}", SignalName(*signal))))
             }
-            // As any program in a pipe whose reader has gone.
+            // This is as for any program in a pipe whose reader has gone.
             RankFailure::Killed(13) if self.output.is_broken() => (stop.then_some(Extent::Job), None),
             _ => {
                 let extent = stop.then(|| self.extent_of_failure(&[rank]));
@@ -353,7 +356,7 @@ impl Launcher {
         }
     }
 
-    /// Sends on what waits for ranks, and writes what was printed.
+    /// Sends ranks their messages, and writes their output.
     pub(super) fn deliver(&mut self) {
         self.deliver_once();
         // A host may turn out to be lost.
@@ -362,7 +365,8 @@ impl Launcher {
         }
     }
 
-    /// When ranks are told next which others have finished: the first of them at once, those that follow together.
+    /// Returns the time of the next report of finished ranks: the first is reported at once, later ones
+    /// together.
     pub(super) fn finished_due(&self) -> Option<Instant> {
         let after = |told: Instant| told + FINISHED_INTERVAL;
         self.job.has_finished().then(|| self.finished_told.map_or(self.started, after))

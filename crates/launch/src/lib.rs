@@ -1,27 +1,29 @@
-//! Starts the ranks of a job and looks after them until none of their processes is left.
+//! Starts the ranks of a job and supervises them until none of their processes is left.
 //!
-//! [`run`] runs a [`JobSpec`] to its end in the calling process, the *launcher*. The launcher starts helpers from its own
-//! executable, so the `main` of that executable calls [`supervise`] when its first argument is `supervise`, [`serve_host`] when it
-//! is `agent`, [`serve_join`] when it is `join`, and [`adopt`] when it is `adopt`. `canele` is such an executable.
+//! [`run`] runs a [`JobSpec`] to its end in the calling process, the *launcher*. The launcher starts helpers
+//! from its own executable. So the `main` of that executable calls [`supervise`] when its first argument is
+//! `supervise`, [`serve_host`] when it is `agent`, [`serve_join`] when it is `join`, and [`adopt`] when it is
+//! `adopt`. `canele` is such an executable.
 //!
-//! [`mpiexec`] translates the options of other launchers; [`query_job`] asks a launcher about its job, [`why`] explains the answer;
-//! [`installation`] says where the MPI library lies.
+//! [`mpiexec`] translates the options of other launchers. [`query_job`] asks a launcher about its job, and
+//! [`why`] explains the answer. [`installation`] finds the MPI library.
 //!
 //! ```text
 //!   canele run (the launcher: job, output, decisions)
 //!      │ orders ▼ ▲ reports
-//!     host  ── control sockets, output pipes, inboxes ────────────┐        one for each host: here, or in an agent
-//!      │  messages, end-of-file when its process dies             │        behind a remote shell (`remote`)
+//!     host  ── control sockets, output pipes, inboxes ────────────┐  one for each host: here, or in an agent
+//!      │  messages, end-of-file when its process dies             │  behind a remote shell (`remote`)
 //!   rank-supervisor (sub-reaper)                                  │
 //!      ├── rank 0 ── grandchildren …   (own process group) ◀──────┤
 //!      └── rank 1 ── …                                     ◀──────┘
 //! ```
 //!
-//! The ranks are children of a *supervisor*, a second small process. When the launcher is killed, the supervisor sees
-//! its socket close and kills everything below itself: as the sub-reaper it inherits every daemonised
-//! grandchild. When the supervisor is killed, the ranks die of their parent-death signal and the rest falls to the
-//! launcher, the next sub-reaper, which does the same. Killing both in one instant leaves
-//! daemonised grandchildren, and a rank below a shell until it next waits (invariant I19). Remote shells are supervised in the same way.
+//! The ranks are children of a *supervisor*, a second small process. If the launcher is killed, the
+//! supervisor sees its socket close and kills everything below itself: as the sub-reaper it inherits every
+//! daemonised grandchild. If the supervisor is killed, the ranks die of their parent-death signal. The rest
+//! falls to the launcher, the next sub-reaper, which does the same. Killing both in one instant leaves
+//! daemonised grandchildren, and a rank below a shell until it next waits (invariant I19). Remote shells are
+//! supervised in the same way.
 
 #![forbid(unsafe_code)]
 

@@ -1,40 +1,41 @@
-//! What a launcher knows of one rank of its job. Owns the state of the rank; sends nothing.
+//! A launcher's data of one rank of its job. Owns the state of the rank; sends nothing.
 
 use canele_control::{RailAddress, RankEnd};
 
 use super::failure::Exit;
 
-/// What is known of one rank.
+/// The data of one rank.
 #[derive(Debug, Default)]
 pub struct Member {
     /// Its process, once started.
     pub pid: Option<u32>,
     /// The path of the program that its process runs on its host.
     pub executable: Vec<u8>,
-    /// It has said Hello.
+    /// True once it has sent Hello.
     pub initialised: bool,
-    /// It has said Finalizing.
+    /// True once it has sent Finalizing.
     pub is_finalizing: bool,
-    /// It has said Finished.
+    /// True once it has sent Finished.
     pub finished: bool,
-    /// How its process ended.
+    /// The way in which its process ended.
     pub exit: Option<Exit>,
-    /// It is ended because of another rank, whose failure that is: it was spawned with one that could not be started, or one has aborted it.
+    /// True if it is ended because of another rank's failure: it was spawned with one that could not be
+    /// started, or one has aborted it.
     pub unwanted: bool,
-    /// It broke the rules, thus.
+    /// The violation, if it broke the rules.
     pub broken: Option<String>,
-    /// Where it listens.
+    /// The addresses at which it listens.
     pub(super) addresses: Option<Vec<RailAddress>>,
     /// True if its end was reported to the other ranks, or is about to be.
     pub(super) end_reported: bool,
-    /// A rank of another job.
+    /// True for a rank of another job.
     pub is_elsewhere: bool,
-    /// How a rank of another job ended.
+    /// The way in which a rank of another job ended.
     pub(super) gone: Option<RankEnd>,
 }
 
 impl Member {
-    /// One word for lists.
+    /// Returns one word for lists.
     pub fn state(&self) -> &'static str {
         match self {
             Member { exit: Some(_), .. } => "ended",
@@ -45,12 +46,12 @@ impl Member {
         }
     }
 
-    /// Whether it is in the library.
+    /// Returns true if it is in the library.
     pub(super) fn listens(&self) -> bool {
         self.initialised && !self.finished && self.exit.is_none()
     }
 
-    /// How it ended, as the others are told.
+    /// Returns the way in which it ended, as the others are told.
     pub(super) fn end(&self) -> RankEnd {
         match *self {
             Member { gone: Some(how), .. } => how,

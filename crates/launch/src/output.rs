@@ -1,7 +1,8 @@
-//! What the job prints: the lines of its ranks, what remote shells say, and the launcher's own messages.
+//! The output of the job: the lines of its ranks, the remarks of remote shells, and the launcher's own
+//! messages.
 //!
-//! Owns the launcher's two streams. Never waits for their readers: while these read nothing, hosts are given no room for
-//! more, and stop reading what their ranks print.
+//! Owns the launcher's two streams. Never waits for their readers. While a reader reads nothing, hosts get no
+//! room for more, and stop reading their ranks' output.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -22,7 +23,7 @@ pub struct Output {
     files: OutputFiles,
     hosts: Vec<String>,
     sinks: [Sink; 2],
-    /// Of each host and stream, what was taken from it and for which it was not given room again.
+    /// The bytes taken from each host and stream for which the host has not got room again.
     owed: Vec<[u32; 2]>,
     /// True if hosts know that this stream has no reader.
     shut: [bool; 2],
@@ -30,7 +31,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Prints for the ranks of `hosts` as `spec` says, into `files` where it names any. With `out`, standard output goes there.
+    /// Returns the output for the ranks of `hosts` in the form of `spec`, into `files` if it names any. With
+    /// `out`, standard output goes there.
     pub fn new(spec: OutputSpec, files: OutputFiles, hosts: Vec<String>, out: Option<OwnedFd>) -> Output {
         let mut output = Output {
             spec,
@@ -45,11 +47,12 @@ impl Output {
         output
     }
 
-    /// What ranks of this machine can write to themselves: the launcher's own streams if they are a terminal ranks may
-    /// write to and lines need no label and no file (colours, widths and progress bars work then).
+    /// Returns the streams that ranks of this machine can write to themselves. These are the launcher's own
+    /// streams if they are a terminal that ranks may write to and lines need no label and no file. Colours,
+    /// widths and progress bars work then.
     ///
     /// # Errors
-    /// As dup(2).
+    /// Fails as dup(2) does.
     pub fn terminals(&self) -> io::Result<[Option<OwnedFd>; 2]> {
         let is_plain = |stream| self.spec.label.is_none() && !self.spec.timestamp && !self.files.take(stream);
         let terminal = |sink: &Sink, stream| {
@@ -58,8 +61,8 @@ impl Output {
         Ok([terminal(&self.sinks[0], Stream::Out)?, terminal(&self.sinks[1], Stream::Error)?])
     }
 
-    /// One message of the launcher, on a line of its own. Names and texts of others in it are only shown, whatever a terminal would make
-    /// of them.
+    /// Prints one message of the launcher, on a line of its own. Names and texts of others in it are shown
+    /// without control characters.
     pub fn say(&mut self, text: &str) {
         self.last_message = printable::lines(text).into();
         self.sinks[Stream::Error as usize].say(&self.last_message);
@@ -72,12 +75,12 @@ impl Output {
         }
     }
 
-    /// The launcher's own message that was printed last.
+    /// Returns the launcher's own message that was printed last.
     pub fn last_message(&self) -> &str {
         &self.last_message
     }
 
-    /// What `rank` on `host` printed.
+    /// Prints output of `rank` on `host`.
     pub fn put(&mut self, host: usize, rank: u32, stream: Stream, bytes: &[u8]) {
         let now = TimeOfDay::now();
         let name = (host, &*self.hosts[host]);
@@ -94,7 +97,8 @@ impl Output {
         *owed = owed.saturating_add(bytes.len() as u32);
     }
 
-    /// What the remote shell of `host` printed to its standard error; of its control characters, line ends and tabs stay.
+    /// Prints standard error of the remote shell of `host`; of its control characters, line ends and tabs
+    /// stay.
     pub fn put_remark(&mut self, host: usize, bytes: &[u8]) {
         let label = format!("[{}] ", self.hosts[host]);
         if self.sinks[Stream::Error as usize].is_congested() {
@@ -106,12 +110,12 @@ impl Output {
         self.sinks[Stream::Error as usize].put(Origin::Host(host), &shown, Some(&label));
     }
 
-    /// Writes what can be written without waiting.
+    /// Writes output without waiting.
     pub fn flush(&mut self, events: &Events) {
         self.sinks.iter_mut().for_each(|sink| sink.flush(events));
     }
 
-    /// Takes the orders for hosts: room for more where there is some again, or that a stream has no reader.
+    /// Takes the orders for hosts: new room for output, or that a stream has no reader.
     pub fn take_orders(&mut self) -> Vec<(usize, Order)> {
         let mut orders = Vec::new();
         for stream in [Stream::Out, Stream::Error] {
@@ -132,40 +136,40 @@ impl Output {
         orders
     }
 
-    /// True if one of the streams takes no more.
+    /// Returns true if one of the streams accepts no more data.
     pub fn is_broken(&self) -> bool {
         self.sinks.iter().any(Sink::is_broken)
     }
 
-    /// The streams that have lost output since the last call, and why.
+    /// Takes the streams that have lost output since the last call, with the reasons.
     pub fn take_broken(&mut self) -> Vec<(Stream, Broken)> {
         let streams = [Stream::Out, Stream::Error].into_iter().zip(&mut self.sinks);
         streams.filter_map(|(stream, sink)| Some((stream, sink.take_broken()?))).collect()
     }
 
-    /// That output to a file was lost, if that has not been told.
+    /// Takes the message that output to a file was lost, if it was not reported.
     pub fn take_lost(&mut self) -> Option<String> {
         self.files.take_lost()
     }
 
-    /// Bytes that wait to be written.
+    /// Returns the number of bytes that wait to be written.
     pub fn waiting(&self) -> usize {
         self.sinks.iter().map(Sink::waiting).sum()
     }
 
-    /// The streams that tell when they take some of what waits.
+    /// Returns the streams that report when they have room for waiting bytes.
     pub fn awaited(&self) -> Vec<BorrowedFd<'_>> {
         let awaited = self.sinks.iter().filter(|sink| sink.waiting() > 0 && sink.again_at().is_none());
         awaited.map(Sink::target).collect()
     }
 
-    /// When to [`flush`](Self::flush) though no stream tells that it takes more.
+    /// Returns the time of the next [`flush`](Self::flush) for streams that do not report room.
     pub fn deadline(&self) -> Option<Instant> {
         self.sinks.iter().filter_map(Sink::again_at).min()
     }
 }
 
-/// The launcher's standard stream itself.
+/// Returns the launcher's standard stream itself.
 pub fn standard(stream: Stream) -> BorrowedFd<'static> {
     match stream {
         Stream::Out => rustix::stdio::stdout(),

@@ -1,6 +1,7 @@
-//! Files for what each rank prints, written by the launcher on its own host.
+//! Files for the output of each rank, written by the launcher on its own host.
 //!
-//! Owns their names and contents. A file is open only while it is written, so their number is not bounded by descriptors.
+//! Owns their names and contents. A file is open only while it is written, so their number is not bounded by
+//! descriptors.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -13,16 +14,17 @@ use super::events::Stream;
 use super::pattern::Pattern;
 use super::time_of_day::TimeOfDay;
 
-/// Which files there are to be.
+/// The destinations and form of output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutputSpec {
-    /// Starts each line of the launcher's own streams with this.
+    /// The text at the start of each line of the launcher's own streams.
     pub label: Option<Pattern>,
-    /// Starts each line with the time at which it came.
+    /// True if each line starts with the time at which it came.
     pub timestamp: bool,
-    /// Names of files for standard output and standard error; without, they go to the launcher's own streams.
+    /// The names of files for standard output and standard error; without them, output goes to the launcher's
+    /// own streams.
     pub files: [Option<Pattern>; 2],
-    /// What goes to files goes to the launcher's own streams, too.
+    /// True if output to files goes to the launcher's own streams, too.
     pub tee: bool,
 }
 
@@ -32,7 +34,7 @@ pub struct OutputFiles {
     patterns: [Option<Pattern>; 2],
     /// The time in their names.
     started: Option<TimeOfDay>,
-    /// Of which rank and stream the last line has not ended.
+    /// The ranks and streams whose last line has not ended.
     open_lines: HashSet<(u32, usize)>,
     /// Files that could not be written.
     lost: HashSet<PathBuf>,
@@ -43,10 +45,10 @@ pub struct OutputFiles {
 }
 
 impl OutputFiles {
-    /// Makes the files of all ranks, empty, with their folders.
+    /// Creates the files of all ranks, empty, with their folders.
     ///
     /// # Errors
-    /// A text that names the one that cannot be made.
+    /// Fails with a text that names the file that cannot be created.
     pub fn create(patterns: [Option<Pattern>; 2], info: &JobInfo) -> Result<OutputFiles, String> {
         let mut files = OutputFiles { patterns, started: Some(TimeOfDay::now()), ..OutputFiles::default() };
         let mut made = HashSet::new();
@@ -78,7 +80,7 @@ impl OutputFiles {
         })
     }
 
-    /// Whether the stream goes to files.
+    /// Returns true if the stream goes to files.
     pub fn take(&self, stream: Stream) -> bool {
         self.patterns[stream as usize].is_some()
     }
@@ -87,7 +89,7 @@ impl OutputFiles {
         Some(self.patterns[stream as usize].as_ref()?.of(rank, host, self.started?).into())
     }
 
-    /// Appends what a rank printed, each line behind the label.
+    /// Appends output of a rank, each line after the label.
     pub fn put(&mut self, stream: Stream, rank: u32, host: (usize, &str), bytes: &[u8], label: &str) {
         let Some(path) = self.path(stream, rank, host).filter(|path| !self.lost.contains(path)) else {
             return;
@@ -112,7 +114,7 @@ impl OutputFiles {
         }
     }
 
-    /// That output was lost, if that has not been told.
+    /// Takes the message that output was lost, if it was not reported.
     pub fn take_lost(&mut self) -> Option<String> {
         self.unreported.take()
     }
@@ -128,7 +130,7 @@ fn create(path: &Path) -> io::Result<Option<PathBuf>> {
     File::create(path).map(|_| new.map(Path::to_owned))
 }
 
-/// Opens a file to write at its end. A spawned rank's has to be made.
+/// Opens a file to write at its end. The file of a spawned rank must be created.
 fn append(path: &Path) -> io::Result<File> {
     let open = || OpenOptions::new().append(true).create(true).open(path);
     open().or_else(|error| match path.parent().filter(|_| error.kind() == io::ErrorKind::NotFound) {

@@ -1,12 +1,13 @@
-//! Texts with places for what a rank is: labels of lines, and names of files.
+//! Texts with placeholders for properties of a rank: labels of lines, and names of files.
 
 use std::fmt::Write;
 use std::str::FromStr;
 
 use super::time_of_day::TimeOfDay;
 
-/// A text in which `%r` stands for the rank, `%h` for its host's name, `%p` for its host's number, `%t` for the time in seconds since
-/// 1970, `%g` for the number of the group of ranks that were started together, which is 0, and `%%` for a per cent sign.
+/// A text with placeholders. `%r` stands for the rank, `%h` for its host's name, `%p` for its host's number,
+/// `%t` for the time in seconds since 1970. `%g` is the number of the group of ranks that were started
+/// together, which is 0, and `%%` a per cent sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(String);
 
@@ -27,7 +28,7 @@ impl FromStr for Pattern {
 }
 
 impl Pattern {
-    /// The text for a rank on a host that has a number and a name.
+    /// Returns the text for a rank on a host that has a number and a name.
     pub fn of(&self, rank: u32, (host, name): (usize, &str), now: TimeOfDay) -> String {
         let mut text = String::with_capacity(self.0.len() + 8);
         let mut characters = self.0.chars();

@@ -1,4 +1,4 @@
-//! What is to be started: the part of a job's description that the launcher hands to the supervisor.
+//! The plan of a start: the part of a job's description that the launcher hands to the supervisor.
 //!
 //! Owns the description and its encoding into a memory file (a command line can exceed a socket message).
 
@@ -23,69 +23,71 @@ const MAX_PLAN: u64 = 1 << 30;
 /// One program of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// How many ranks run it, at least 1.
+    /// The number of ranks that run it, at least 1.
     pub ranks: u32,
     /// Its name and arguments; not empty.
     pub command: Vec<OsString>,
 }
 
-/// All that is needed to start any rank.
+/// The data needed to start any rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The programs of the job; ranks are numbered through them in order.
     pub programs: Vec<Program>,
     /// The ranks to be started here.
     pub here: RankSet,
-    /// Variables to set, beyond those that say the rank's place.
+    /// Variables to set, beyond those for the rank's place.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where the ranks start; `None`: where their supervisor was started.
+    /// The directory in which the ranks start; `None`: that of their supervisor.
     pub directory: Option<PathBuf>,
     /// The processors of each rank.
     pub binding: Binding,
-    /// Each rank's first line on standard error says its processors.
+    /// True if each rank's first line on standard error reports its processors.
     pub report_bindings: bool,
-    /// Which ranks get the launcher's standard input; of spawned ranks none does.
+    /// The ranks that get the launcher's standard input; spawned ranks get none.
     pub input: InputTo,
-    /// A debugger attaches to the ranks first: none joins the job before [`Order::Admit`](crate::host_ranks::Order::Admit).
+    /// True if a debugger attaches to the ranks first: none joins the job before
+    /// [`Order::Admit`](crate::host_ranks::Order::Admit).
     pub is_held: bool,
-    /// Of a plan of spawned ranks, where those stand in their job. Its one program is run by the ranks to be started here.
+    /// For a plan of spawned ranks, their place in their job. The ranks to be started here run its one
+    /// program.
     pub spawned: Option<SpawnedPlace>,
 }
 
-/// Where spawned ranks of one host, which follow each other, stand in their job.
+/// The place in their job of spawned ranks of one host, which have consecutive numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnedPlace {
     /// The number of their program among those that were spawned together.
     pub app: u32,
-    /// How many ranks the job has with them.
+    /// The number of ranks that the job has with them.
     pub size: u32,
     /// The number of the first of them on its host.
     pub local_rank: u32,
-    /// How many ranks the host has with those that were spawned together.
+    /// The number of ranks that the host has with those that were spawned together.
     pub local_size: u32,
-    /// Directories in which the program is looked for first, with `:` between them; empty: none.
+    /// Directories that are searched for the program first, with `:` between them; empty: none.
     pub path: OsString,
 }
 
 impl Plan {
-    /// Number of ranks. Saturates, so that a nonsensical sum is still too large to start.
+    /// Returns the number of ranks. Saturates, so that an invalid sum is still too large to start.
     pub fn size(&self) -> u32 {
         self.programs.iter().fold(0, |sum, program| sum.saturating_add(program.ranks))
     }
 
-    /// Whether every rank to be started here has a program.
+    /// Returns true if every rank to be started here has a program.
     pub fn is_sound(&self) -> bool {
         let complete = self.programs.iter().all(|program| program.ranks > 0 && !program.command.is_empty());
         let last = self.here.len().checked_sub(1).and_then(|last| self.here.rank(last));
         complete && self.here.is_sound() && last.is_none_or(|last| last - self.first_of_all() < self.size())
     }
 
-    /// The program that `rank` runs.
+    /// Returns the program that `rank` runs.
     pub fn program(&self, rank: u32) -> &Program {
         &self.programs[self.program_number(rank)]
     }
 
-    /// The number of that program among those of the job.
+    /// Returns the number of that program among those of the job.
     pub fn program_number(&self, rank: u32) -> usize {
         let mut first = self.first_of_all();
         let runs = |program: &Program| {
@@ -95,22 +97,22 @@ impl Plan {
         self.programs.iter().position(runs).expect("the rank is below the plan's size")
     }
 
-    /// The first rank of the programs.
+    /// Returns the first rank of the programs.
     fn first_of_all(&self) -> u32 {
         self.spawned.as_ref().and_then(|_| self.here.first()).unwrap_or_default()
     }
 
-    /// The number of its program that `rank` is told.
+    /// Returns the number of its program that `rank` gets.
     pub fn app(&self, rank: u32) -> u32 {
         self.spawned.as_ref().map_or_else(|| self.program_number(rank) as u32, |place| place.app)
     }
 
-    /// The number of `rank` among those to be started here.
+    /// Returns the number of `rank` among those to be started here.
     fn number(&self, rank: u32) -> u32 {
         self.here.place(rank).expect("the rank is to be started here")
     }
 
-    /// The place in the job that `rank`, to be started here, is told.
+    /// Returns the place in the job that `rank`, to be started here, gets.
     pub fn place(&self, rank: u32) -> RankPlace {
         let number = self.number(rank);
         match &self.spawned {
@@ -124,7 +126,8 @@ impl Plan {
         }
     }
 
-    /// Looks for the program of spawned ranks in the directories that were named for it. To be called on their host.
+    /// Looks for the program of spawned ranks in the directories that were named for it. Called on their
+    /// host.
     pub fn find_program(&mut self) {
         let Some(place) = self.spawned.as_ref().filter(|place| !place.path.is_empty()) else { return };
         for program in &mut self.programs {
@@ -136,17 +139,17 @@ impl Plan {
         }
     }
 
-    /// True if `rank` is the last of spawned ones to be started by it, which are started in order.
+    /// Returns true if `rank` is the last of the spawned ranks of this plan, which are started in order.
     pub fn is_last(&self, rank: u32) -> bool {
         self.spawned.is_some() && self.here.iter().last() == Some(rank)
     }
 
-    /// The processors that `rank` is bound to.
+    /// Returns the processors that `rank` is bound to.
     pub fn processors(&self, rank: u32) -> Option<&[u32]> {
         self.binding.of(self.number(rank))
     }
 
-    /// What to report of a rank that the system, with this error, did not start.
+    /// Returns the report on a rank that the system did not start, with this error.
     pub fn not_started(&self, rank: u32, errno: i32, reason: &str) -> Report {
         let name = self.program(rank).command[0].to_string_lossy().into_owned();
         let (status, why) = self.why_not(&name, io::Error::from_raw_os_error(errno).kind(), errno);
@@ -179,23 +182,23 @@ impl Plan {
     /// Writes the plan into a sealed file.
     ///
     /// # Errors
-    /// As memfd_create(2) and write(2).
+    /// Fails as memfd_create(2) and write(2) do.
     pub fn write(&self) -> io::Result<OwnedFd> {
         let bytes = postcard::to_stdvec(self).map_err(io::Error::other)?;
         sealed::write("canele-plan", &bytes).map_err(refused_memory)
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads a plan that [`write`](Self::write) wrote.
     ///
     /// # Errors
-    /// As read(2); `InvalidData` if it is no plan.
+    /// Fails as read(2) does; with `InvalidData` if it is no plan.
     pub fn read(fd: OwnedFd) -> io::Result<Plan> {
         let bytes = sealed::read(fd, MAX_PLAN)?;
         postcard::from_bytes(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 }
 
-/// As on the command line: `-n 1 ./master : -n 3 ./worker --fast`.
+/// Formats the plan as on the command line: `-n 1 ./master : -n 3 ./worker --fast`.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, program) in self.programs.iter().enumerate() {

@@ -1,8 +1,10 @@
-//! Questions about a running job, asked by `canele info --job` and `canele why` over an abstract Unix socket, or by its launcher itself.
+//! Requests about a running job, made by `canele info --job` and `canele why` over an abstract Unix socket,
+//! or by its launcher itself.
 //!
-//! Owns the listening socket, the questions and the answers being written, and the shape of an answer: a line of JSON for the job
-//! and one for each rank, written as they are read, so that no job is too large. Only
-//! the user who runs the job (and root) gets one. Never waits for the asking process, nor for a rank.
+//! Owns the listening socket, the requests, the answers being written, and the shape of an answer. It is a
+//! line of JSON for the job and one for each rank, written as they are read, so that no job is too large.
+//! Only the user who runs the job (and root) gets an answer. Never waits for the asking process, nor for a
+//! rank.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -24,49 +26,49 @@ use super::query_name::QueryName;
 use super::remote::HostRail;
 use super::why;
 
-/// Questions answered at a time; who comes beyond them is told to come again.
+/// The most requests answered at a time; further askers are told to come again.
 const ANSWERS: usize = 16;
-/// Connections that wait to be accepted, at most; the system may allow fewer.
+/// The most connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// Connections that are closed, of other users or for lack of a place, before something else is done.
+/// The most connections that are closed in a row, of other users or for lack of a place.
 const CLOSED_AT_A_TIME: usize = 64;
-/// Ranks whose lines are written together.
+/// The number of ranks whose lines are written together.
 const LINES: usize = 64;
-/// How long ranks may take to answer another process, which may ask again.
+/// The time that ranks have to answer another process, which may ask again.
 const ASKERS_TIMEOUT: Duration = Duration::from_millis(50);
-/// How long ranks may take to answer the launcher itself, which asks once.
+/// The time that ranks have to answer the launcher itself, which asks once.
 const LAUNCHERS_TIMEOUT: Duration = Duration::from_secs(1);
-/// How much longer than its ranks a host may take to send their counters.
+/// The additional time that a host has to send their counters.
 const TRAVEL: Duration = Duration::from_millis(500);
 
-/// What is told about a job.
+/// A report about a job.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct JobReport {
     /// The launcher's process.
     pub job: u32,
-    /// Version of the `canele` command that runs it.
+    /// The version of the `canele` command that runs it.
     pub version: String,
-    /// Programs and arguments as given.
+    /// The programs and arguments as the user gave them.
     pub command: String,
-    /// Number of ranks.
+    /// The number of ranks.
     pub size: u32,
-    /// Since the start.
+    /// The seconds since the start.
     pub seconds: f64,
     /// The rails between its hosts.
     pub rails: Vec<RailReport>,
-    /// One entry per rank, in order; in an answer each is a line of its own.
+    /// The reports of the ranks in order; in an answer each is a line of its own.
     #[serde(default)]
     pub ranks: Vec<RankReport>,
 }
 
-/// What is told instead where no question can be taken.
+/// The answer if no request can be accepted.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Busy {
-    /// Questions that are being answered.
+    /// The number of requests that are being answered.
     pub busy: usize,
 }
 
-/// What is told about a rail.
+/// A report about a rail.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RailReport {
     /// Its number, from 1.
@@ -75,10 +77,10 @@ pub struct RailReport {
     pub hosts: Vec<PartReport>,
 }
 
-/// What is told about a host's part in a rail.
+/// A report about a host's part in a rail.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PartReport {
-    /// Which host.
+    /// The host.
     pub host: String,
     /// The interface there.
     pub interface: String,
@@ -86,7 +88,7 @@ pub struct PartReport {
     pub addresses: Vec<String>,
 }
 
-/// What is told about one rank.
+/// A report about one rank.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RankReport {
     /// Its number.
@@ -100,28 +102,30 @@ pub struct RankReport {
     /// True if it has called `MPI_Finalize`.
     #[serde(default)]
     pub is_finalizing: bool,
-    /// What it does, in words.
+    /// Its activity, in words.
     pub doing: String,
-    /// Whether its counters are of now; else they are as it last wrote them: before it slept, when it was last asked.
+    /// True if its counters are current; else they are the last ones that it wrote: before it slept, or at
+    /// the last request.
     pub current: bool,
     /// Its counters by name; empty before it has initialised.
     pub counters: serde_json::Map<String, serde_json::Value>,
-    /// Its links; none if it did not come by to tell.
+    /// Its links; none if it did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
-    /// What its threads wait for, as it last told.
+    /// The waits of its threads, as it last reported them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Where the calls of the thread lie that told, innermost first; of a rank that did not come by, where it computes.
+    /// The code places of the reporting thread's calls, innermost first; for a rank that did not answer, the
+    /// place where it computes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CodePlace>,
-    /// What the system says of its process.
+    /// The system's data of its process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessState>,
 }
 
 impl JobReport {
-    /// The job as it is now, with these counters of its ranks.
+    /// Returns the report of the job as it is now, with these counters of its ranks.
     pub fn new(
         plan: &Plan,
         info: &JobInfo,
@@ -165,7 +169,7 @@ impl JobReport {
     }
 }
 
-/// By rail what `parts` has by host.
+/// Groups by rail the parts that `parts` has by host.
 fn rails(info: &JobInfo, parts: &[Vec<HostRail>]) -> Vec<RailReport> {
     let most = parts.iter().map(Vec::len).max().unwrap_or(0);
     let part = |place: usize| {
@@ -184,7 +188,7 @@ pub struct Queries {
     listener: OwnedFd,
     answers: Vec<Option<PendingAnswer>>,
     own: Option<OwnQuestion>,
-    /// How many questions there have been.
+    /// The number of requests so far.
     questions: u32,
 }
 
@@ -195,21 +199,21 @@ struct PendingAnswer {
     step: Step,
 }
 
-/// The launcher's own question, which needs no socket.
+/// The launcher's own request, which needs no socket.
 #[derive(Debug)]
 struct OwnQuestion {
     question: u32,
     counting: CounterQuery,
 }
 
-/// The ranks bring their counters up to date.
+/// A request for current counters of the ranks.
 #[derive(Debug)]
 struct CounterQuery {
-    /// When to answer with what there is.
+    /// The time at which it is answered with the available data.
     until: Instant,
-    /// Hosts that have not said theirs.
+    /// The number of hosts that have not sent theirs.
     missing: usize,
-    /// Of every rank.
+    /// The counts of every rank.
     counts: Vec<Counts>,
 }
 
@@ -219,11 +223,11 @@ impl CounterQuery {
         Self { until, missing: hosts, counts: vec![Counts::default(); ranks as usize] }
     }
 
-    /// A host has counted its ranks, which are these.
+    /// Adds the counts of a host, whose ranks are these.
     fn add(&mut self, ranks: impl Iterator<Item = u32>, counted: Vec<Counts>) {
         self.missing = self.missing.saturating_sub(1);
         for (rank, counted) in ranks.zip(counted) {
-            // Of ranks that were spawned since the question nothing is told.
+            // Ranks that were spawned after the request are not reported.
             if let Some(place) = self.counts.get_mut(rank as usize) {
                 *place = counted;
             }
@@ -238,15 +242,15 @@ impl CounterQuery {
 #[derive(Debug)]
 enum Step {
     Counting(CounterQuery),
-    /// A line, of which so much is still to be written, and the ranks whose lines follow.
+    /// A line, whose first bytes are already written, and the ranks whose lines follow.
     Writing(Vec<u8>, std::vec::IntoIter<RankReport>),
 }
 
 impl Queries {
-    /// Listens for questions about the job of this process.
+    /// Listens for requests about the job of this process.
     ///
     /// # Errors
-    /// As socket(2), bind(2) and getrandom(2).
+    /// Fails as socket(2), bind(2) and getrandom(2) do.
     pub fn listen(events: &Events) -> Result<Queries, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -256,7 +260,8 @@ impl Queries {
         Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), own: None, questions: 0 })
     }
 
-    /// A process asks: if its user may know, gives the order for `hosts` to count the `ranks`. Askers for whom no place is free are told so.
+    /// Accepts a request: if its user may know, returns the order for `hosts` to count the `ranks`. Askers
+    /// without a free place are told so.
     pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
         let Some(place) = self.answers.iter().position(Option::is_none) else {
             self.refuse_waiting();
@@ -269,7 +274,7 @@ impl Queries {
         Some(count(self.questions, ASKERS_TIMEOUT))
     }
 
-    /// Closes the connections that wait, so that the listener is not readable for as long as no place is free.
+    /// Closes the waiting connections, so that the listener does not stay readable while no place is free.
     fn refuse_waiting(&self) {
         for _ in 0..CLOSED_AT_A_TIME {
             let Some(to) = self.next_asker() else { return };
@@ -282,7 +287,8 @@ impl Queries {
         }
     }
 
-    /// The next connection of this user or of root. Those of others are closed, a bounded number at a time.
+    /// Returns the next connection of this user or of root. Those of others are closed, a bounded number at a
+    /// time.
     fn next_asker(&self) -> Option<OwnedFd> {
         for _ in 0..CLOSED_AT_A_TIME {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -295,7 +301,7 @@ impl Queries {
         None
     }
 
-    /// A host has counted its ranks, which are these.
+    /// Handles the counts of a host, whose ranks are these.
     pub fn handle_counts(&mut self, question: u32, ranks: impl Iterator<Item = u32>, counted: Vec<Counts>) {
         if let Some(own) = self.own.as_mut().filter(|own| own.question == question) {
             return own.counting.add(ranks, counted);
@@ -307,7 +313,8 @@ impl Queries {
         }
     }
 
-    /// The launcher asks itself; gives the order as [`accept`](Self::accept), unless it has asked already.
+    /// Makes the launcher's own request; returns the order as [`accept`](Self::accept) does, unless one is
+    /// pending.
     pub fn ask_own(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
         if self.own.is_some() {
             return None;
@@ -320,7 +327,7 @@ impl Queries {
         Some(count(self.questions, LAUNCHERS_TIMEOUT))
     }
 
-    /// When the launcher's own question is answered at the latest, if it has one.
+    /// Returns the deadline of the answer to the launcher's own request, if there is one.
     pub fn own_deadline(&self) -> Option<Instant> {
         self.own.as_ref().map(|own| own.counting.until)
     }
@@ -331,7 +338,7 @@ impl Queries {
         Some(report(&own.counting.counts))
     }
 
-    /// When to call `look` next, if there is a question to be answered.
+    /// Returns the next time for `look`, if a request is pending.
     pub fn deadline(&self) -> Option<Instant> {
         let looks = self.answers.iter().flatten().filter_map(|answer| match &answer.step {
             Step::Counting(counting) => Some(counting.until),
@@ -357,7 +364,7 @@ impl Queries {
         }
     }
 
-    /// Writes some of an answer; closes when it is complete or the asker has gone.
+    /// Writes a part of an answer; closes the connection once it is complete or the asker has gone.
     pub fn write(&mut self, index: u32, events: &Events) {
         let Some(slot) = self.answers.get_mut(index as usize) else { return };
         let Some(PendingAnswer { to, step: Step::Writing(rest, ranks), .. }) = slot else { return };
@@ -373,12 +380,12 @@ impl Queries {
     }
 }
 
-/// What hosts are told for a question.
+/// Returns the order to hosts for a request.
 fn count(question: u32, timeout: Duration) -> Order {
     Order::Count { question, timeout_ms: timeout.as_millis() as u32 }
 }
 
-/// A line of an answer.
+/// Returns a line of an answer.
 fn line(report: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(report).expect("a report has no unencodable part");
     line.push(b'\n');

@@ -1,8 +1,9 @@
-//! The abstract names at which launchers are asked about their jobs: `canele-PID-NONCE`.
+//! The abstract names at which launchers take requests about their jobs: `canele-PID-NONCE`.
 //!
-//! Owns how a name is made and how names are found. An abstract name is a name that any process of the network namespace can take, and
-//! process numbers are those of a pid namespace. The nonce lets launchers with one number stand side by side, and no
-//! process can take a name before its launcher. Whether a listener is a launcher at all is for the asker to check.
+//! Owns the form of a name and the search for names. Any process of the network namespace can take an
+//! abstract name, and process numbers are those of a pid namespace. The nonce lets launchers with one number
+//! coexist, and no process can take a name before its launcher. The asker checks if a listener is a launcher
+//! at all.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -12,9 +13,9 @@ use rustix::net::SocketAddrUnix;
 
 use super::abstract_names::{Kind, parse_nonce, visit_listeners};
 
-/// What a launcher's name begins with.
+/// The start of a launcher's name.
 const PREFIX: &str = "canele-";
-/// Names that are taken from a list, at most, of each kind.
+/// The most names that are taken from a list, of each kind.
 const MOST_NAMES: usize = 1 << 16;
 
 /// The name of a launcher's socket.
@@ -26,23 +27,23 @@ pub struct QueryName {
 }
 
 impl QueryName {
-    /// A new name for this process.
+    /// Draws a new name for this process.
     ///
     /// # Errors
-    /// As getrandom(2).
+    /// Fails as getrandom(2) does.
     pub fn draw() -> rustix::io::Result<QueryName> {
         Ok(QueryName { pid: std::process::id(), nonce: canele_control::draw_job_id()? })
     }
 
-    /// The address of the socket.
+    /// Returns the address of the socket.
     ///
     /// # Errors
-    /// Never for such a name; the type of the address asks for it.
+    /// Never fails for such a name; the type of the address requires a result.
     pub fn address(self) -> rustix::io::Result<SocketAddrUnix> {
         SocketAddrUnix::new_abstract_name(format!("{PREFIX}{}-{:016x}", self.pid, self.nonce).as_bytes())
     }
 
-    /// Reads what follows the prefix.
+    /// Parses the text that follows the prefix.
     fn parse(text: &str) -> Option<QueryName> {
         let (pid, nonce) = text.split_once('-')?;
         let is_plain = !pid.starts_with('0') && pid.bytes().all(|byte| byte.is_ascii_digit());
@@ -55,7 +56,7 @@ impl QueryName {
 pub struct QueryNames {
     /// The names, each once; those with the number of a process of this user first.
     pub all: Vec<QueryName>,
-    /// There are more names than are looked at.
+    /// True if there are more names than are read.
     pub is_cut: bool,
 }
 
@@ -63,7 +64,7 @@ impl QueryNames {
     /// Lists the names.
     ///
     /// # Errors
-    /// `/proc/net/unix` cannot be read.
+    /// Fails if `/proc/net/unix` cannot be read.
     pub fn list() -> io::Result<QueryNames> {
         let user = rustix::process::getuid().as_raw();
         let is_own = |pid| fs::metadata(format!("/proc/{pid}")).is_ok_and(|process| process.uid() == user);

@@ -1,11 +1,11 @@
-//! Files that say of each rank on which host and which processors it runs, as Open MPI reads them: `rank 0=h0 slot=0-1`.
+//! Files that give each rank its host and its processors, in Open MPI's syntax: `rank 0=h0 slot=0-1`.
 //!
 //! Owns the syntax.
 
 use crate::binding::Slots;
 use crate::hosts::{NamedHost, read_list};
 
-/// What such a file says.
+/// The content of such a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankFile {
     /// The hosts with their numbers of ranks, in the order of their first ranks.
@@ -16,10 +16,10 @@ pub struct RankFile {
     pub slots: Vec<Slots>,
 }
 
-/// Reads a file of ranks; what follows `#` is a comment.
+/// Reads a file of ranks; a `#` starts a comment.
 ///
 /// # Errors
-/// A text that says what is wrong, and in which line.
+/// Fails with a text that describes the error and names the line.
 pub fn read(text: &str) -> Result<RankFile, String> {
     let mut ranks: Vec<(u32, String, Slots)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

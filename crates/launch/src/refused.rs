@@ -1,10 +1,11 @@
-//! What to say when the system refuses a call without which there is no job. Owns the form of the text: the call, its use, a remedy.
+//! Texts for system calls that were refused and that a job needs. Owns the form of the text: the call, its
+//! use, a remedy.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// Says that `call` was refused, what it is needed for and what to do.
+/// Returns an error that names `call`, its purpose and a remedy.
 pub fn refused<E: Into<io::Error>>(
     call: &'static str,
     purpose: &'static str,
@@ -16,7 +17,7 @@ pub fn refused<E: Into<io::Error>>(
     }
 }
 
-/// Says that a file of memory was refused.
+/// Returns the error for a refused memory file.
 pub fn refused_memory(error: io::Error) -> io::Error {
     if error.raw_os_error() == Some(Errno::FBIG.raw_os_error()) {
         let remedy = "raise the limit of the size of files (`ulimit -f`), which holds for such memory, too";

@@ -1,6 +1,7 @@
-//! What the hosts of a job report to its launcher: ranks that start, speak, print and exit, and hosts that are lost.
+//! Handling of the hosts' reports by the launcher: ranks that start, send, print and exit, and hosts that are
+//! lost.
 //!
-//! Owns what each report does; waits for none.
+//! Owns the effect of each report; waits for none.
 
 use canele_control::{OnFailure, ToLauncher};
 use rustix::process::Signal;
@@ -12,7 +13,7 @@ use super::launcher::{GRACE, Launcher, then};
 use super::wording::rank_list;
 
 impl Launcher {
-    /// Says whether there was any.
+    /// Handles the reports; returns true if there were any.
     pub(super) fn handle_reports(&mut self) -> bool {
         let reports = self.hosts.take_reports();
         let any = !reports.is_empty();
@@ -95,7 +96,8 @@ impl Launcher {
         }
     }
 
-    /// One such message is enough: several hosts may find the same.
+    /// Prints the reason and ends the job. One such message is enough: several hosts may find the same
+    /// problem.
     fn end_saying(&mut self, text: &str, status: u8) {
         if !self.ending {
             self.output.say(text);
@@ -115,7 +117,7 @@ impl Launcher {
         self.go_on_without(&lost, &format!("host {name} was lost{with}: {why}"));
     }
 
-    /// The ranks of its host are being killed.
+    /// Handles the death of a host's supervisor: the host's ranks are being killed.
     fn supervisor_died(&mut self, host: usize, pid: u32) {
         let lost = self.end_ranks_of(host, Exit::Signal(Signal::KILL.as_raw() as u8));
         let on_host = self.on_host(host);
@@ -123,11 +125,12 @@ impl Launcher {
         self.go_on_without(&lost, &format!("the job's supervisor (process {pid}{on_host}) was killed{with}"));
     }
 
-    /// Two ranks do not reach each other, though each has an agent that is heard. Where a job goes on after failures one of the two hosts has to
-    /// be given up, the same whichever rank tells first: the one with fewer ranks, else the later one.
+    /// Handles two ranks that do not reach each other, though the agents of both are alive. If a job goes on
+    /// after failures, one of the two hosts must be given up. It is the same one whichever rank reports
+    /// first: the one with fewer ranks, else the later one.
     ///
     /// # Errors
-    /// As [`Job::handle`](super::job::Job::handle).
+    /// Fails as [`Job::handle`](super::job::Job::handle) does.
     pub(super) fn handle_unreachable(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
         let info = self.job.info();
         let may_go_on = info.on_failure == OnFailure::Continue && of < info.ranks() && info.is_own(of);
@@ -162,7 +165,8 @@ impl Launcher {
         Ok(())
     }
 
-    /// All ranks of a host that have not ended have ended thus, and nothing more is asked of the host. Returns which they are.
+    /// Marks all running ranks of a host as ended with this exit, and asks the host for nothing more. Returns
+    /// these ranks.
     fn end_ranks_of(&mut self, host: usize, exit: Exit) -> Vec<u32> {
         self.open[host] = false;
         let info = self.job.info();
@@ -177,7 +181,8 @@ impl Launcher {
         lost
     }
 
-    /// Says what has happened to a host that had these ranks, and ends the job or a part of it unless ranks of other hosts are to go on.
+    /// Reports the event of a host that had these ranks. Ends the job or a part of it unless ranks of other
+    /// hosts may go on.
     fn go_on_without(&mut self, lost: &[u32], what: &str) {
         let extent = match self.info().on_failure {
             _ if self.job.running().is_empty()

@@ -1,21 +1,22 @@
-//! The settings that all ranks of a job must have alike. Owns those of the first rank that told them, and the comparison.
+//! The settings that all ranks of a job must have alike. Owns those of the first rank that has sent them, and
+//! the comparison.
 
-/// What the first rank has.
+/// The settings of the first rank.
 #[derive(Debug, Default)]
 pub struct Settings {
     first: Option<(u32, Vec<(String, String)>)>,
 }
 
 impl Settings {
-    /// Those of the first rank; none before it has told them.
+    /// Returns the settings of the first rank; none before it has sent them.
     pub fn of_first(&self) -> &[(String, String)] {
         self.first.as_ref().map_or(&[], |(_, settings)| settings)
     }
 
-    /// The first rank decides what the others must have too.
+    /// Compares settings with those of the first rank, which the others must have too.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, what it has otherwise.
+    /// Fails with a text that says, after `rank N `, which setting differs.
     pub fn compare(&mut self, from: u32, settings: &[(String, String)]) -> Result<(), String> {
         let Some((first, theirs)) = &self.first else {
             self.first = Some((from, settings.to_vec()));

@@ -1,4 +1,4 @@
-//! The signals the launcher passes on to its ranks, as an event like any other.
+//! The signals that the launcher passes on to its ranks, as an event like any other.
 //!
 //! Owns the handlers of the launcher's process (which is not the library: that installs none).
 
@@ -25,16 +25,16 @@ const PASSED_ON: [Signal; 9] = [
     Signal::CONT,
 ];
 
-/// The signals that have arrived.
+/// The set of signals that have arrived.
 pub struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
 }
 
 impl Signals {
-    /// Catches the signals from now on. SIGHUP stays ignored where it is (`nohup`).
+    /// Catches the signals from now on. SIGHUP stays ignored if it is (`nohup`).
     ///
     /// # Errors
-    /// As socketpair(2) and sigaction(2).
+    /// Fails as socketpair(2) and sigaction(2) do.
     pub fn new(events: &Events) -> io::Result<Signals> {
         let ignored = ignored_signals();
         let caught = PASSED_ON
@@ -47,20 +47,20 @@ impl Signals {
         Ok(Signals { delivery })
     }
 
-    /// Those that have arrived since the last call, each once.
+    /// Returns the signals that have arrived since the last call, each once.
     pub fn pending(&mut self) -> Vec<Signal> {
         self.delivery.pending().filter_map(Signal::from_named_raw).collect()
     }
 }
 
 impl AsFd for Signals {
-    /// Readable when a signal has arrived.
+    /// Returns a descriptor that is readable when a signal has arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.delivery.get_read().as_fd()
     }
 }
 
-/// The mask of ignored signals, bit n - 1 for signal n; 0 if the system does not tell.
+/// Returns the mask of ignored signals, bit n - 1 for signal n; 0 if the system does not tell.
 fn ignored_signals() -> u64 {
     let status = read_kernel("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,5 @@
-//! One of the launcher's own output streams: what waits to be written there, and where in a line it is.
+//! One of the launcher's own output streams: the bytes that wait to be written, and the position within a
+//! line.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -11,15 +12,15 @@ use rustix::termios::{LocalModes, isatty, tcgetattr};
 use super::events::{Events, Ready, Source, Stream};
 use super::output::standard;
 
-/// Bytes waiting from which on hosts are given no room for more.
+/// The number of waiting bytes from which on hosts get no room for more.
 const CONGESTED: usize = 1 << 20;
-/// A pipe that is ready takes this much without waiting (PIPE_BUF).
+/// The number of bytes that a ready pipe takes without waiting (PIPE_BUF).
 const PORTION: usize = 4096;
-/// When to write again to a stream that said it was ready and took nothing, as a terminal does whose room is less than what a line feed
-/// becomes there.
+/// The pause before the next write to a stream that was ready and took nothing. A terminal does so if its
+/// room is less than a line feed needs there.
 const WRITE_AGAIN: Duration = Duration::from_millis(20);
 
-/// Who wrote a line.
+/// The writer of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A rank.
@@ -32,24 +33,25 @@ pub enum Origin {
 #[derive(Debug)]
 pub struct Sink {
     stream: Stream,
-    /// Where it goes instead of to the standard stream.
+    /// The stream that replaces the standard one.
     instead: Option<OwnedFd>,
-    /// The terminal that it is, opened once more: without room, or stopped (^S), it does not keep the launcher.
+    /// The terminal of the stream, opened once more: without room, or stopped (^S), it does not delay the
+    /// launcher.
     terminal: Option<OwnedFd>,
     waiting: Vec<u8>,
-    /// Whose unfinished line was written last.
+    /// The writer of the last line, if it is unfinished.
     open_line: Option<Origin>,
-    /// In the set of descriptors waited for.
+    /// True while it is in the set of descriptors waited for.
     watched: bool,
-    /// When to write again to a stream of whose readiness nothing can be believed.
+    /// The time of the next write to a stream whose readiness is not reliable.
     again_at: Option<Instant>,
-    /// Why nothing more is written.
+    /// The reason why nothing more is written.
     broken: Option<Broken>,
-    /// The same error, until it is reported.
+    /// The error, until it is reported.
     unreported: Option<Broken>,
 }
 
-/// Why a stream takes no more. What was to be written there is lost.
+/// The reason why a stream accepts no more data. Its waiting bytes are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
     /// The reader of the pipe has gone: its choice, as for any program in a pipeline.
@@ -59,7 +61,7 @@ pub enum Broken {
 }
 
 impl Sink {
-    /// The launcher's standard output or standard error, or what stands for it.
+    /// Returns the launcher's standard output or standard error, or `instead` of it.
     pub fn new(stream: Stream, instead: Option<OwnedFd>) -> Sink {
         let terminal = reopened(instead.as_ref().map_or_else(|| standard(stream), AsFd::as_fd));
         Sink {
@@ -75,48 +77,48 @@ impl Sink {
         }
     }
 
-    /// The descriptor that is written to.
+    /// Returns the descriptor that is written to.
     pub fn target(&self) -> BorrowedFd<'_> {
         self.terminal.as_ref().map_or_else(|| self.fd(), AsFd::as_fd)
     }
 
-    /// The stream's descriptor, as it was given.
+    /// Returns the stream's descriptor, as it was given.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.instead.as_ref().map_or_else(|| standard(self.stream), AsFd::as_fd)
     }
 
-    /// Whether this is a terminal on which background processes (which ranks are) may print.
+    /// Returns true for a terminal on which background processes (which ranks are) may print.
     pub fn is_open_terminal(&self) -> bool {
         isatty(self.fd())
             && tcgetattr(self.fd()).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::TOSTOP))
     }
 
-    /// True if nothing more is written.
+    /// Returns true if nothing more is written.
     pub fn is_broken(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// Why output was lost, if that has not been told.
+    /// Takes the reason why output was lost, if it was not reported.
     pub fn take_broken(&mut self) -> Option<Broken> {
         self.unreported.take()
     }
 
-    /// Bytes that wait to be written.
+    /// Returns the number of bytes that wait to be written.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// When to [`flush`](Self::flush) again though no event tells that the stream takes more.
+    /// Returns the time of the next [`flush`](Self::flush) for a stream whose room no event reports.
     pub fn again_at(&self) -> Option<Instant> {
         self.again_at
     }
 
-    /// Whether so much waits that no more should be read.
+    /// Returns true if so many bytes wait that no more should be read.
     pub fn is_congested(&self) -> bool {
         self.waiting.len() >= CONGESTED
     }
 
-    /// Appends what a rank or host printed; each line starts with the label, if there is one.
+    /// Appends output of a rank or host; each line starts with the label, if there is one.
     pub fn put(&mut self, from: Origin, bytes: &[u8], label: Option<&str>) {
         if bytes.is_empty() || self.is_broken() {
             return;
@@ -151,14 +153,14 @@ impl Sink {
         }
     }
 
-    /// Writes what the stream takes without waiting.
+    /// Writes until the stream would block.
     pub fn flush(&mut self, events: &Events) {
         let mut written = 0;
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.again_at = None;
         while written < self.waiting.len() && !self.is_broken() {
             let fd = self.target();
-            // An interrupted question is no answer: a write might wait for ever.
+            // An interrupted poll gives no result: a write might wait for ever.
             if !poll(&mut [PollFd::new(&fd, PollFlags::OUT)], Some(&now)).is_ok_and(|count| count > 0) {
                 break;
             }
@@ -191,10 +193,10 @@ impl Sink {
     }
 }
 
-/// A terminal, to be written to without waiting. The descriptor itself keeps its mode, which all share who have it. `None` if it is no
-/// terminal, or cannot be opened once more.
+/// Opens a terminal again, to write to it without waiting. The descriptor itself keeps its mode, which all
+/// its holders share. `None` if it is no terminal, or cannot be opened again.
 fn reopened(fd: BorrowedFd<'_>) -> Option<OwnedFd> {
-    // Who opens the master side of a pseudo-terminal gets a new one.
+    // Opening the master side of a pseudo-terminal gives a new one.
     const MASTERS: (u32, u32) = (5, 2);
     let device = |fd: BorrowedFd<'_>| fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino, stat.st_rdev));
     let given = device(fd).filter(|given| isatty(fd) && given.2 != makedev(MASTERS.0, MASTERS.1))?;
@@ -213,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_is_ready_and_takes_nothing_is_not_waited_for_in_a_loop() {
-        // A counter is ready if 1 can be added, and takes no larger number then.
+        // A counter is ready if 1 can be added, but then takes no larger number.
         let counter = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).unwrap();
         rustix::io::write(&counter, &(u64::MAX - 2).to_ne_bytes()).unwrap();
         let events = Events::new().unwrap();

@@ -1,4 +1,5 @@
-//! Worlds that are added to a running job: where their ranks run, how they are started, what their spawner is told.
+//! Worlds that are added to a running job: the placement and start of their ranks, and the answer to their
+//! spawner.
 //!
 //! Owns the worlds whose ranks are being started. Never starts a process itself: the hosts do.
 
@@ -22,17 +23,17 @@ pub struct Spawns(Vec<Spawn>);
 /// A world whose ranks are being started.
 #[derive(Debug)]
 struct Spawn {
-    /// Who is told, with what it asked.
+    /// The rank that gets the answer, and the ticket of its request.
     to: (u32, u64),
     first: u32,
-    /// A debugger attaches to the ranks before they join the job.
+    /// True if a debugger attaches to the ranks before they join the job.
     is_held: bool,
-    /// Of each rank, once it is known: why it was not started, empty if it was.
+    /// The result for each rank, once it is known: the reason why it was not started, or empty if it was.
     known: Vec<Option<String>>,
 }
 
 impl Launcher {
-    /// Adds ranks to the job, as one of its ranks asks.
+    /// Adds ranks to the job, as one of its ranks requests.
     pub(super) fn spawn(&mut self, (by, ticket): (u32, u64), programs: Vec<SpawnProgram>, parents: Vec<u32>) {
         let placed = match self.ending {
             true => Err("the job is ending".to_owned()),
@@ -66,13 +67,13 @@ impl Launcher {
         }
     }
 
-    /// Of each host, whether ranks can be placed there: it is not lost, or no rank was there before.
+    /// Returns true for each host on which ranks can be placed: it is not lost, or no rank was there before.
     fn hosts_to_use(&self) -> Vec<bool> {
         (0..).zip(&self.open).map(|(host, open)| *open || self.hosts.is_absent(host)).collect()
     }
 
-    /// A rank was started, or not, because of `why_not`. Once that is known of all of its world, its spawner is told; a world that lacks
-    /// one is ended.
+    /// Notes that a rank was started, or not, because of `why_not`. Once this is known for all ranks of its
+    /// world, its spawner gets the answer. A world that lacks a rank is ended.
     pub(super) fn handle_spawned(&mut self, rank: u32, why_not: Option<String>) {
         let holds =
             |spawn: &Spawn| (rank.checked_sub(spawn.first)).is_some_and(|n| (n as usize) < spawn.known.len());
@@ -100,12 +101,13 @@ impl Launcher {
     }
 }
 
-/// As many ranks are told why they were not started.
+/// The most ranks for which a reason is sent.
 const MOST_TEXTS: u32 = 1024;
-/// All of that in bytes, so that a message can hold it.
+/// The most bytes of all reasons, so that a message can hold them.
 const MOST_TEXT: usize = 16 << 10;
 
-/// Reasons that a message can hold: those that are too many or too long are as the first.
+/// Shortens the reasons so that a message can hold them: reasons that are too many or too long are replaced
+/// by the first.
 fn shortened(mut texts: Vec<String>) -> Vec<String> {
     texts.truncate(MOST_TEXTS as usize);
     let mut left = MOST_TEXT;
@@ -118,10 +120,11 @@ fn shortened(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-/// The host of each rank of these programs: of those that may be taken and are still `open`, that with the fewest ranks that run.
+/// Returns the host of each rank of these programs: of the allowed hosts that are still `open`, the one with
+/// the fewest running ranks.
 ///
 /// # Errors
-/// Why there is none.
+/// Fails with the reason why there is none.
 fn place(
     info: &JobInfo,
     members: &[Member],
@@ -159,7 +162,7 @@ fn place(
     Ok(hosts)
 }
 
-/// The hosts that are named, or all.
+/// Returns the hosts that are named, or all.
 fn allowed(info: &JobInfo, names: &[String]) -> Result<Vec<usize>, String> {
     if names.is_empty() {
         return Ok((0..info.hosts.len()).collect());
@@ -175,7 +178,8 @@ fn allowed(info: &JobInfo, names: &[String]) -> Result<Vec<usize>, String> {
     names.iter().map(find).collect()
 }
 
-/// What each host starts, in the order of the ranks: a plan for each program and unbroken series of ranks.
+/// Returns the plans of each host, in the order of the ranks: one for each program and unbroken series of
+/// ranks.
 fn plans(
     own: &Plan,
     info: &JobInfo,

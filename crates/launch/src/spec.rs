@@ -1,4 +1,4 @@
-//! What a job is to be, as the caller of the library describes it. Owns the description; decides nothing.
+//! The specification of a job by the caller of the library. Owns the description; decides nothing.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,49 +19,50 @@ use super::plan::Program;
 pub struct JobSpec {
     /// The programs, at least one; ranks are numbered through them in order.
     pub programs: Vec<Program>,
-    /// Where the ranks run; `None`: on this host.
+    /// The hosts of the ranks; `None`: this host.
     pub placement: Option<Placement>,
-    /// How ranks are bound to processors.
+    /// The policy by which ranks are bound to processors.
     pub bind: BindPolicy,
-    /// Says on standard error to which processors each rank is bound.
+    /// True if each rank's processors are reported on standard error.
     pub report_bindings: bool,
-    /// How many processes the job may have with those that it spawns; `None`: the slots of the hosts, or this host's processors.
+    /// The number of processes that the job may have with spawned ones; `None`: the slots of the hosts, or
+    /// this host's processors.
     pub universe: Option<u32>,
-    /// What happens to the other ranks when one fails.
+    /// The effect of a rank's failure on the others.
     pub on_failure: OnFailure,
-    /// Ends the job after this time.
+    /// The time after which the job is ended.
     pub timeout: Option<Duration>,
-    /// How and where what the ranks print is written.
+    /// The form and place of the ranks' output.
     pub print: OutputSpec,
-    /// Which ranks get this process's standard input.
+    /// The ranks that get this process's standard input.
     pub input: InputTo,
-    /// Says at the end how each rank ended.
+    /// True if the way in which each rank ended is reported at the end.
     pub report_exits: bool,
     /// Variables to set for the ranks.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where the ranks start; `None`: in the current directory.
+    /// The directory where the ranks start; `None`: the current directory.
     pub directory: Option<PathBuf>,
     /// The file into which a trace of the ranks is written; `None`: they are not traced.
     pub trace: Option<PathBuf>,
-    /// Where the ranks' standard output goes; `None`: to this process's.
+    /// The destination of the ranks' standard output; `None`: that of this process.
     pub output: Option<OwnedFd>,
 }
 
-/// The hosts of a job and how they are reached.
+/// The hosts of a job and the way to reach them.
 #[derive(Debug, Clone)]
 pub struct Placement {
     /// The hosts.
     pub hosts: Vec<NamedHost>,
-    /// How ranks go to them.
+    /// The order in which ranks are assigned to hosts.
     pub order: RankOrder,
     /// The command, with arguments, that runs another one on a host; `None`: ssh.
     pub remote_shell: Option<String>,
-    /// Where this executable lies on the hosts; `None`: where it lies here.
+    /// The path of this executable on the hosts; `None`: its path here.
     pub executable: Option<PathBuf>,
 }
 
 impl JobSpec {
-    /// A job of these programs on this host, with everything else at its default.
+    /// Returns a job of these programs on this host, with defaults for everything else.
     pub fn new(programs: Vec<Program>) -> JobSpec {
         JobSpec {
             programs,
@@ -82,10 +83,10 @@ impl JobSpec {
     }
 }
 
-/// Why a job was not started.
+/// The reason why a job was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The description makes no sense: the caller's fault.
+    /// The description is invalid: the caller's fault.
     #[error("{0}")]
     Description(String),
     /// The system refused.

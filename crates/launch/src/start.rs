@@ -1,4 +1,5 @@
-//! From the description of a job to a launcher with its hosts: checks and limits.
+//! Makes a launcher with its hosts from the description of a job, after checks of the description and of
+//! limits.
 //!
 //! Owns everything that happens before the first rank is started.
 
@@ -33,23 +34,24 @@ use super::remote::{Agents, RemoteShell, Task};
 use super::spec::{JobSpec, StartError};
 use super::trace::Trace;
 
-/// How much memory each rank has for events.
+/// The variable with the bytes of memory that each rank has for events.
 const TRACE_BYTES: &str = "CANELE_TRACE_BYTES";
-/// The same where nothing was said.
+/// The bytes of memory for events by default.
 const DEFAULT_TRACE_BYTES: usize = 64 << 20;
 
-/// Descriptors of a host per rank: control socket, two outputs, inbox and event twice (to send, and used).
+/// The number of descriptors of a host per rank: control socket, two outputs, inbox and event twice (to send,
+/// and used).
 const PER_RANK: u64 = 7;
-/// Descriptors of the launcher per host: two streams and what its shell prints.
+/// The number of descriptors of the launcher per host: two streams and the output of its shell.
 const PER_HOST: u64 = 3;
-/// Descriptors for everything else.
+/// The number of descriptors for everything else.
 const BESIDES: u64 = 64;
 
-/// Runs the job that `spec` describes to its end and returns the exit status for it: 0, that of the first rank that failed
-/// (128 + n if signal n killed it), or 124 after the timeout.
+/// Runs the job that `spec` describes to its end and returns its exit status. This is 0, that of the first
+/// rank that failed (128 + n if signal n killed it), or 124 after the timeout.
 ///
 /// # Errors
-/// [`StartError`]: no rank was started.
+/// Fails with a [`StartError`]; then no rank was started.
 pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
     signals::set_aside_inherited();
     let job = described(&spec).map_err(StartError::Description)?;
@@ -57,23 +59,24 @@ pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
     Ok(launcher(job, &spec, output)?.run())
 }
 
-/// Runs the job of a program that was started alone, the process `pid`, which has started this one with a socket to itself as standard
-/// input: it is rank 0, and the processes that it starts are the others. Returns when all have ended.
+/// Runs the job of a program that was started alone, the process `pid`. That process has started this one
+/// with a socket to itself as standard input. It is rank 0, and the processes that it starts are the others.
+/// Returns when all have ended.
 ///
 /// # Errors
-/// [`StartError::Description`]: a variable or the profile makes no sense. [`StartError::System`]: no such program has started this process, or
-/// the system refuses.
+/// Fails with [`StartError::Description`] if a variable or the profile is invalid. Fails with
+/// [`StartError::System`] if no such program has started this process, or the system refuses.
 pub fn adopt(pid: u32) -> Result<u8, StartError> {
     signals::set_aside_inherited();
     let settings = environment_settings().map_err(|error| StartError::Description(error.to_string()))?;
     Ok(adopted(pid, settings)?.run())
 }
 
-/// The launcher of a program that was started alone.
+/// Returns the launcher of a program that was started alone.
 fn adopted(pid: u32, (on_failure, profile): (OnFailure, Profile)) -> io::Result<Launcher> {
     let socket = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
     rustix::net::sockopt::socket_type(&socket)?;
-    // No child shall keep the socket open, nor read from it.
+    // No child may keep the socket open, or read from it.
     rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
     let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| "program".into());
     let plan = Plan {
@@ -105,10 +108,11 @@ fn adopted(pid: u32, (on_failure, profile): (OnFailure, Profile)) -> io::Result<
     Launcher::new(plan, info, settings, Events::new()?, output, None, start)
 }
 
-/// What the environment says of a job that has no command line: what a failure does to the others, and the profile.
+/// Returns the environment's settings for a job that has no command line: the effect of a failure on the
+/// others, and the profile.
 ///
 /// # Errors
-/// A variable makes no sense, or the profile cannot be used.
+/// Fails if a variable is invalid, or the profile cannot be used.
 pub fn environment_settings() -> io::Result<(OnFailure, Profile)> {
     Ok((on_failure()?, canele_profile::load().map_err(io::Error::other)?.profile))
 }
@@ -121,16 +125,16 @@ fn on_failure() -> io::Result<OnFailure> {
     }
 }
 
-/// A job that makes sense.
+/// A job whose description is valid.
 struct Described {
     plan: Plan,
     /// The cores of the ranks of this host, held until the job has ended.
     claims: CoreClaims,
-    /// What the user is to know of the binding.
+    /// A remark about the binding for the user.
     remark: Option<String>,
     info: JobInfo,
     tunables: Tunables,
-    /// Hosts were named: how agents are started there.
+    /// The way to start agents, if hosts were named.
     shell: Option<RemoteShell>,
     files: OutputFiles,
     trace: Option<Trace>,
@@ -192,8 +196,8 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     Ok(Described { plan, claims, remark, info, tunables, shell, files, trace: trace.transpose()? })
 }
 
-/// How many lanes a rank may have, where each host has as many processors as this one and binds its ranks alike. `binding` is that of ranks of this
-/// host, which for those of others is chosen later.
+/// Returns the number of lanes that a rank may have, if each host has as many processors as this one and
+/// binds its ranks alike. `binding` is that of this host's ranks; that of others is chosen later.
 fn most_lanes(hosts: &[Host], bind: &BindPolicy, binding: &Binding) -> u8 {
     let most_ranks = hosts.iter().map(|host| host.ranks).max().unwrap_or(0);
     let of_policy = || bind.fewest_processors(&Topology::discover().ok()?, most_ranks);
@@ -201,12 +205,13 @@ fn most_lanes(hosts: &[Host], bind: &BindPolicy, binding: &Binding) -> u8 {
     lanes_for(bound.min(topology::usable() / most_ranks.max(1)))
 }
 
-/// How many lanes a rank may have that has so many processors: as many, within the limits.
+/// Returns the number of lanes of a rank that has so many processors: as many, within the limits.
 pub fn lanes_for(processors: u32) -> u8 {
     u8::try_from(processors).unwrap_or(MOST_LANES).clamp(1, MOST_LANES)
 }
 
-/// How many processes the job may have: as was said, or the slots of its hosts, or the processors of this one.
+/// Returns the number of processes that the job may have: the given one, or the slots of its hosts, or the
+/// processors of this one.
 fn universe(spec: &JobSpec, hosts: &[Host]) -> u32 {
     let ranks = hosts.iter().map(|host| host.ranks).sum();
     let slots = match &spec.placement {
@@ -218,14 +223,14 @@ fn universe(spec: &JobSpec, hosts: &[Host]) -> u32 {
     spec.universe.unwrap_or(slots).max(ranks)
 }
 
-/// What is set for the ranks, and the settings that come of it.
+/// Returns the environment of the ranks, and the settings that follow from it.
 fn environment(spec: &JobSpec) -> Result<(Vec<(OsString, OsString)>, Tunables), String> {
     let mut environment = spec.environment.clone();
     if spec.trace.is_some() && std::env::var_os(TRACE_BYTES).is_none() {
-        // What was said with `--env` stands behind it.
+        // Variables of `--env` come after it.
         environment.insert(0, (TRACE_BYTES.into(), DEFAULT_TRACE_BYTES.to_string().into()));
     }
-    // Said once here rather than by each rank.
+    // The error is reported once here rather than by each rank.
     let set = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
     let tunables = Tunables::from_pairs(std::env::vars_os().chain(set)).map_err(|error| error.to_string())?;
     if spec.placement.is_some() {
@@ -247,7 +252,7 @@ fn directory_here(spec: &JobSpec) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// On other hosts the ranks start in the directory of the same name.
+/// Returns the directory on other hosts, where the ranks start in the directory of the same name.
 fn directory_there(spec: &JobSpec) -> Result<PathBuf, String> {
     let here = std::env::current_dir().map_err(|error| format!("this directory: {error}"))?;
     Ok(spec.directory.as_ref().map_or(here.clone(), |directory| here.join(directory)))
@@ -268,7 +273,7 @@ fn check_programs(programs: &[Program]) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses more ranks on a host than there are places for in each other's memory.
+/// Refuses more ranks on a host than their shared memory has places for.
 fn check_local_ranks(hosts: &[Host]) -> Result<(), String> {
     match hosts.iter().find(|host| host.ranks as usize > MOST_LOCAL_RANKS) {
         Some(Host { name, ranks }) => {
@@ -278,12 +283,12 @@ fn check_local_ranks(hosts: &[Host]) -> Result<(), String> {
     }
 }
 
-/// Refuses more ranks than the limit of descriptors of a host can take.
+/// Refuses more ranks than the limit of descriptors of a host allows.
 pub fn check_limits(ranks: u32) -> Result<(), String> {
     check_descriptors(ranks, PER_RANK, "ranks")
 }
 
-/// Refuses more hosts than the launcher's limit of descriptors, or its messages, can take.
+/// Refuses more hosts than the launcher's limit of descriptors, or its messages, allow.
 fn check_hosts(hosts: &[Host]) -> Result<(), String> {
     let bytes: usize = hosts.iter().map(|host| host.name.len() + 8).sum();
     if bytes > MAX_MESSAGE / 2 {
@@ -295,7 +300,8 @@ fn check_hosts(hosts: &[Host]) -> Result<(), String> {
     check_descriptors(hosts.len() as u32, PER_HOST, "hosts")
 }
 
-/// Open files that the launcher, or a host's agent, needs for so many ranks of its host.
+/// Returns the number of open files that the launcher, or a host's agent, needs for `ranks` ranks of its
+/// host.
 pub fn descriptors_for(ranks: u32) -> u64 {
     u64::from(ranks) * PER_RANK + BESIDES
 }

@@ -1,7 +1,7 @@
-//! The supervisor: the process whose children the ranks, or the remote shells, are, and which outlives nothing of them.
+//! The supervisor: the parent process of the ranks, or of the remote shells. It outlives all of them.
 //!
-//! Owns: starting and collecting processes, sending them signals, and ending all of them on request or when
-//! the launcher is gone. Never: messages of ranks, output, decisions about failures.
+//! Owns starting and reaping processes, sending them signals, and ending all of them on request or when the
+//! launcher is gone. Never handles messages of ranks or output, and never decides about failures.
 
 mod beats;
 mod crowding;
@@ -31,46 +31,46 @@ use super::plan::Plan;
 use beats::StarterBeats;
 use crowding::Crowding;
 
-/// How long force is tried before giving up on processes that cannot be killed.
+/// The time for which force is tried before processes are given up that cannot be killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long force is tried when the launcher is gone, as no process waits for the answer.
+/// The time for which force is tried if the launcher is gone, since no process waits for the result.
 const KILL_TIMEOUT_WITHOUT_LAUNCHER: Duration = Duration::from_secs(60);
 
-/// The supervisor's main function. Its standard input is the socket to the launcher.
+/// Runs the supervisor. Its standard input is the socket to the launcher.
 ///
 /// # Errors
-/// When no launcher started this process.
+/// Fails if no launcher started this process.
 pub fn supervise() -> io::Result<()> {
     Supervisor::new()?.run()
 }
 
 struct Supervisor {
     socket: Socket,
-    /// Becomes readable when a child has ended.
+    /// A stream that becomes readable when a child has ended.
     children: UnixStream,
-    /// Of different processes.
+    /// The plans of its processes.
     plans: Vec<Plan>,
-    /// The processes that run.
+    /// The running processes with their numbers.
     running: HashMap<Pid, u32>,
-    /// What the launcher has not taken yet: at most two messages of each process, and the last one.
+    /// Messages that the launcher has not taken yet: at most two for each process, and the last one.
     to_say: VecDeque<FromSupervisor>,
     beats: StarterBeats,
     crowding: Crowding,
-    /// Who has started this process, in words.
+    /// A description of the process that has started this one.
     starter: String,
-    /// It has said that it ends.
+    /// True once the starter has announced its end.
     has_left: bool,
-    /// When force follows.
+    /// The time at which force follows.
     force_at: Option<Instant>,
 }
 
-/// The launcher is gone; so must be everything else.
+/// The error that the launcher is gone, so that everything else must end.
 struct LauncherGone;
 
 impl Supervisor {
     fn new() -> io::Result<Supervisor> {
         signals::set_aside_inherited();
-        // Without this a name with the launcher's would die together with it under `killall`.
+        // Without its own name it would die together with the launcher under `killall`.
         rustix::thread::set_name(c"rank-supervisor")?;
         set_child_subreaper(Some(rustix::process::getpid()))?;
         let (children, handler) = UnixStream::pair()?;
@@ -100,7 +100,7 @@ impl Supervisor {
             self.wait(self.force_at);
             self.handle_children();
             if self.handle_messages().and_then(|()| self.send_waiting()).is_err() {
-                // The reader of the beats shall see their end.
+                // The reader of the beats must see their end.
                 self.beats = StarterBeats::default();
                 kill_all(0, KILL_TIMEOUT_WITHOUT_LAUNCHER);
                 if !self.has_left {
@@ -124,7 +124,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Waits for the launcher, a child, or the time `until`, sends the beats that are due, and releases ranks that share their processors.
+    /// Waits for the launcher, a child, or the time `until`. Sends the beats that are due, and releases ranks
+    /// that share their processors.
     fn wait(&mut self, until: Option<Instant>) {
         let until = [until, self.beats.deadline(), self.crowding.deadline()].into_iter().flatten().min();
         let timeout = until.map(|at| at.saturating_duration_since(Instant::now()));
@@ -132,7 +133,7 @@ impl Supervisor {
         let writes = if self.to_say.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let mut sources =
             [PollFd::new(&self.socket, PollFlags::IN | writes), PollFd::new(&self.children, PollFlags::IN)];
-        // An interrupted wait is as good as an event: everything is looked at anyway.
+        // An interrupted wait is treated as an event: every source is checked anyway.
         let _ = poll(&mut sources, timeout.as_ref());
         let now = Instant::now();
         self.beats.look(now);
@@ -144,7 +145,7 @@ impl Supervisor {
             match self.socket.try_receive_many::<ToSupervisor>() {
                 Ok(None) => return Ok(()),
                 Ok(Some((message, descriptors))) => self.handle(message, descriptors),
-                // The launcher is of the same executable: what cannot be understood is not from it.
+                // The launcher is of the same executable: a message that cannot be decoded is not from it.
                 Err(ReceiveError::Closed | ReceiveError::Malformed(_) | ReceiveError::System(_)) => {
                     return Err(LauncherGone);
                 }
@@ -172,7 +173,7 @@ impl Supervisor {
             ToSupervisor::Signal { signal } => {
                 if let Some(signal) = Signal::from_named_raw(signal) {
                     for &pid in self.running.keys() {
-                        // Not yet collected, so the number still is this process's.
+                        // The child is not reaped yet, so the number is still its own.
                         let _ = kill_process_group(pid, signal);
                     }
                 }
@@ -195,7 +196,7 @@ impl Supervisor {
                 let now = Instant::now();
                 if grace_ms > 0 && self.force_at.is_none() {
                     signal_all(Signal::TERM, 0);
-                    // A stopped process reacts to nothing else.
+                    // A stopped process reacts to no other signal.
                     signal_all(Signal::CONT, 0);
                 }
                 self.force_at = Some(now + Duration::from_millis(grace_ms.into()));
@@ -238,7 +239,7 @@ impl Supervisor {
         }
         let keep = control.as_ref().map(AsRawFd::as_raw_fd);
         prepare(&mut command, Preparation { keep, processors: processors.map(ProcessorSet::new) });
-        // The handle is dropped: ended children are collected in one place, also those that other code started.
+        // The handle is dropped: ended children are reaped in one place, also those that other code started.
         let pid = command.spawn()?.id();
         if let Some(processors) = processors.filter(|_| plan.binding.is_tentative()) {
             self.crowding.watch(pid, processors, plan.report_bindings);
@@ -247,13 +248,14 @@ impl Supervisor {
         Ok(pid)
     }
 
-    /// Reads what says that children have ended.
+    /// Reads the bytes that report the ends of children.
     fn clear_signals(&self) {
         let mut bytes = [0; 256];
         while rustix::io::read(&self.children, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
     }
 
-    /// Collects all children that have ended, among them adopted grandchildren, and reports those it started.
+    /// Reaps all children that have ended, among them adopted grandchildren, and reports those that it
+    /// started.
     fn handle_children(&mut self) {
         self.clear_signals();
         let mut ended = Vec::new();
@@ -266,7 +268,7 @@ impl Supervisor {
         self.to_say.extend(ended.into_iter().map(|(number, exit)| FromSupervisor::Exited { number, exit }));
     }
 
-    /// Whether no process is left.
+    /// Reaps ended children; returns true if no process is left.
     fn collect_and_check(&mut self) -> bool {
         loop {
             match reap() {
@@ -281,7 +283,8 @@ impl Supervisor {
         }
     }
 
-    /// Sends the launcher what it takes. The rest waits: the launcher may wait for this process to read.
+    /// Sends the launcher messages until the socket is full. The rest waits: the launcher may wait for this
+    /// process to read.
     fn send_waiting(&mut self) -> Result<(), LauncherGone> {
         while let Some(message) = self.to_say.front() {
             match self.socket.try_send(message, &[]) {
@@ -293,8 +296,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Sends all that waits, if the launcher still is there. What the launcher says meanwhile is read, so that it goes on, and
-    /// ignored.
+    /// Sends all waiting messages, if the launcher still exists. Meanwhile the launcher's messages are read,
+    /// so that it goes on, and ignored.
     fn say_last_words(&mut self) {
         while self.send_waiting().is_ok() && !self.to_say.is_empty() {
             self.wait(None);
@@ -304,7 +307,7 @@ impl Supervisor {
     }
 }
 
-/// The process that has started this one, in words.
+/// Describes the process that has started this one.
 fn starter() -> String {
     let pid = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! A supervisor in the hands of the process that started it.
+//! A supervisor as the process that started it sees it.
 //!
-//! Owns the supervisor's process and the socket to it, and does its work should it die: every process that starts a supervisor is
-//! a sub-reaper too. Never starts anything else itself.
+//! Owns the supervisor's process and the socket to it, and does its work if it dies: every process that
+//! starts a supervisor is a sub-reaper too. Never starts any other process itself.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,29 +24,30 @@ use super::plan::Plan;
 use super::refused::refused;
 use super::supervisor::{FromSupervisor, ToSupervisor};
 
-/// How much longer than it was given the supervisor may take to end everything before its work is done here.
+/// The additional time that the supervisor has to end everything before its work is done here.
 pub const ENDING_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How often a supervisor that does not read is resumed: it may be stopped again.
+/// The interval at which a supervisor that does not read is resumed: it may be stopped again.
 const RESUME_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// A supervisor.
+/// A supervisor process and its socket.
 #[derive(Debug)]
 pub struct SupervisorHandle {
     socket: Socket,
     process: Child,
 }
 
-/// The supervisor is gone.
+/// The error that the supervisor is gone.
 #[derive(Debug)]
 pub struct Died;
 
 impl SupervisorHandle {
-    /// Starts a supervisor, this executable again, for what `plan` describes. This process, the supervisor and the processes that it
-    /// starts may open as many files as the hard limit allows: the soft one exists for programs that call select(2).
+    /// Starts a supervisor, which runs this executable again, for the processes of `plan`. This process, the
+    /// supervisor and its processes may open as many files as the hard limit allows. The soft limit exists
+    /// for programs that call select(2).
     ///
     /// # Errors
-    /// Whatever the system refuses, most likely descriptors.
+    /// Fails with any error of the system, most likely for lack of descriptors.
     pub fn start(plan: &Plan, events: &Events) -> io::Result<SupervisorHandle> {
         set_child_subreaper(Some(rustix::process::getpid()))?;
         let limit = getrlimit(Resource::Nofile);
@@ -55,34 +56,37 @@ impl SupervisorHandle {
         let (socket, its) = Socket::pair()?;
         let mut command = Command::new("/proc/self/exe");
         command
-            // Not our own name: a user who kills all processes of that name shall leave this one, which tidies up.
+            // The name differs from the launcher's: if a user kills all processes of that name, this one must
+            // remain to clean up.
             .arg0("rank-supervisor")
             .arg("supervise")
             .arg(std::process::id().to_string())
             .stdin(Stdio::from(OwnedFd::from(its)))
             .stdout(Stdio::null())
-            // Out of reach of the terminal's signals: the launcher forwards them.
+            // In a process group of its own the terminal's signals do not reach it: the launcher forwards
+            // them.
             .process_group(0);
         let process = signals::with_inherited(|| command.spawn()).map_err(refused(
             "executing /proc/self/exe",
             "to start the process that holds the ranks",
             "mount /proc, and let the user start another process",
         ))?;
-        // From here on it is told if this process gives up.
+        // From here on the supervisor is told if this process gives up.
         let handle = SupervisorHandle { socket, process };
         events.add(&handle.socket, Source::Supervisor, Ready::IN)?;
         handle.socket.try_send(&ToSupervisor::Begin, &[plan.write()?.as_fd()]).map_err(io::Error::other)?;
         Ok(handle)
     }
 
-    /// Its process.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
     /// Sends it a message, which it handles even if it has been stopped by a signal.
     pub fn send(&self, message: &ToSupervisor, descriptors: &[BorrowedFd]) {
-        // The supervisor always reads, so its queue is not full for long; if it is gone, its socket says so next.
+        // The supervisor always reads, so its queue is not full for long; if it is gone, its socket shows
+        // that next.
         let attempt = || {
             let sent = self.socket.try_send(message, descriptors);
             self.resume();
@@ -95,15 +99,15 @@ impl SupervisorHandle {
         let _ = send_until_taken(attempt, wait_for_room);
     }
 
-    /// Lets it run on. It is not collected yet, so its number still is its own.
+    /// Resumes it. It is not reaped yet, so its number is still its own.
     fn resume(&self) {
         let _ = kill_process(Pid::from_child(&self.process), Signal::CONT);
     }
 
-    /// Its next message, if there is one.
+    /// Returns its next message, if there is one.
     ///
     /// # Errors
-    /// It is gone.
+    /// Fails if it is gone.
     pub fn try_receive(&self) -> Result<Option<FromSupervisor>, Died> {
         match self.socket.try_receive() {
             Ok(received) => Ok(received.map(|(message, _)| message)),
@@ -111,23 +115,24 @@ impl SupervisorHandle {
         }
     }
 
-    /// Ends every process below, because the supervisor is gone. Returns those that could not be ended.
+    /// Ends every process below this one, because the supervisor is gone. Returns those that could not be
+    /// ended.
     pub fn take_over(&mut self) -> Vec<u32> {
         let since = descendants::started(self.pid());
-        // It may be hung rather than dead.
+        // It may hang rather than be dead.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let left = descendants::kill_all(since, ENDING_TIMEOUT);
         left.iter().map(|pid| pid.as_raw_nonzero().get() as u32).collect()
     }
 
-    /// Collects it after its last message.
+    /// Reaps it after its last message.
     pub fn collect(&mut self) {
         let _ = self.process.wait();
     }
 }
 
-/// Whether the system tells of the ends of children; of this process's own none is taken.
+/// Checks that the system reports the ends of children; it reaps none of this process's own.
 fn check_waits() -> io::Result<()> {
     match waitpid(Some(getpid()), WaitOptions::NOHANG) {
         Ok(_) | Err(Errno::CHILD | Errno::INTR) => Ok(()),
@@ -139,7 +144,7 @@ fn check_waits() -> io::Result<()> {
 
 impl Drop for SupervisorHandle {
     fn drop(&mut self) {
-        // It may have ended long since.
+        // It may have ended already.
         let _ = self.socket.try_send(&ToSupervisor::Leave, &[]);
     }
 }

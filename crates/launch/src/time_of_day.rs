@@ -1,4 +1,4 @@
-//! The time of day, which people read in labels and names of files. Nothing waits by it.
+//! The time of day, which people read in labels and names of files. No wait depends on it.
 #![allow(clippy::disallowed_types, reason = "it is shown, and its jumps with it")]
 
 use std::fmt;
@@ -9,18 +9,18 @@ use std::time::SystemTime;
 pub struct TimeOfDay(SystemTime);
 
 impl TimeOfDay {
-    /// The time now, as this machine's clock has it.
+    /// Returns the present time by this machine's clock.
     pub fn now() -> TimeOfDay {
         TimeOfDay(SystemTime::now())
     }
 
-    /// Seconds since the beginning of 1970, in UTC.
+    /// Returns the seconds since the beginning of 1970, in UTC.
     pub fn seconds(self) -> u64 {
         self.0.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
     }
 }
 
-/// As RFC 3339 has it, in UTC and with milliseconds.
+/// Formats the time as RFC 3339 does, in UTC and with milliseconds.
 impl fmt::Display for TimeOfDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         humantime::format_rfc3339_millis(self.0).fmt(f)

@@ -1,9 +1,9 @@
-//! How ranks and amounts are written in messages.
+//! The form of ranks and amounts in messages.
 
-/// Series of ranks that are written one by one.
+/// The most series of ranks that are written one by one.
 const MOST_SERIES: usize = 16;
 
-/// `ranks 0, 2-4, 7` or `rank 3`; of many that do not follow each other, how many they are.
+/// Returns `ranks 0, 2-4, 7` or `rank 3`; for many series, the number of ranks.
 pub fn rank_list(ranks: &[u32]) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for &rank in ranks {
@@ -23,7 +23,7 @@ pub fn rank_list(ranks: &[u32]) -> String {
     format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, texts.join(", "))
 }
 
-/// An amount of bytes: three digits and a unit.
+/// Formats an amount of bytes: three digits and a unit.
 pub fn amount(bytes: u64) -> String {
     match bytes as f64 {
         bytes @ ..1e4 => format!("{bytes:.0} B"),

@@ -1,11 +1,13 @@
-//! Which worlds of a job are connected (MPI 5.0, §11.10.4): a failure ends the ranks that are connected with it, and no others.
+//! The connections between worlds of a job (MPI 5.0, §11.10.4): a failure ends the ranks that are connected
+//! with it, and no others.
 //!
 //! ```text
 //!   world 0 ──── world 2        each edge holds the ranks of either end that say so;
 //!      │                        without any the edge is gone
 //!   world 5      world 7        a failure in world 2 ends 0, 2 and 5, and 7 goes on
 //! ```
-//! Owns the edges. A world is named by its first rank. Ranks of other jobs have none: each job ends by itself.
+//! Owns the edges. A world is named by its first rank. Ranks of other jobs have none: each job ends by
+//! itself.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,7 +16,7 @@ use canele_control::{JobInfo, SpawnedWorld};
 /// The worlds of a job and the connections between them.
 #[derive(Debug, Default)]
 pub struct WorldGraph {
-    /// Of two worlds, the first of them the smaller one: the ranks that are connected with the other world.
+    /// The ranks that are connected with the other world, for each two worlds, the smaller one first.
     edges: BTreeMap<(u32, u32), HashSet<u32>>,
 }
 
@@ -32,10 +34,10 @@ impl WorldGraph {
         }
     }
 
-    /// A rank has a communicator with ranks of another world, or has none any more.
+    /// Notes that a rank has a communicator with ranks of another world, or no longer has one.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, which rule the rank broke.
+    /// Fails with a text that says, after `rank N `, which rule the rank broke.
     pub fn set_connected(
         &mut self,
         info: &JobInfo,
@@ -65,7 +67,7 @@ impl WorldGraph {
         self.edges.retain(|(one, other), _| *one != world && *other != world);
     }
 
-    /// The worlds of these ranks and all that are connected with them, directly or by others.
+    /// Returns the worlds of these ranks and all that are connected with them, directly or through others.
     pub fn connected_worlds(&self, info: &JobInfo, ranks: &[u32]) -> BTreeSet<u32> {
         let mut found: BTreeSet<u32> = ranks.iter().map(|rank| info.world_of(*rank).start).collect();
         let mut new: Vec<u32> = found.iter().copied().collect();
@@ -92,7 +94,8 @@ mod tests {
 
     use super::*;
 
-    /// A job of two ranks, to which worlds of two were added, each by all ranks of the world that is named.
+    /// Returns a job of two ranks, to which worlds of two were added, each spawned by all ranks of the named
+    /// world.
     fn grown(parents: &[u32]) -> (JobInfo, WorldGraph) {
         let (mut info, mut graph) = (JobInfo::new(vec![Host::this(2)]), WorldGraph::default());
         for &parent in parents {

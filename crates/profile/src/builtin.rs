@@ -3,7 +3,7 @@
 use crate::{CopyRates, HostProfile, LineTimes, RingRates, SingleCopyRates};
 
 impl HostProfile {
-    /// Of processors that share their caches.
+    /// The profile of processors that share their caches.
     pub const SHARED_CACHES: Self = Self {
         line_ns: LineTimes { same_core: 25, shared_l2: 50, shared_l3: 50, socket: 250 },
         copy: CopyRates { near: 40_000, far: 16_000 },
@@ -17,7 +17,7 @@ impl HostProfile {
         system_call_ns: 100,
     };
 
-    /// Of processors with a second-level cache each and one last-level cache, as in servers.
+    /// The profile of processors with a second-level cache each and one last-level cache, as in servers.
     pub const OWN_CACHES: Self = Self {
         line_ns: LineTimes { same_core: 25, shared_l2: 50, shared_l3: 180, socket: 400 },
         copy: CopyRates { near: 34_000, far: 16_000 },
@@ -31,8 +31,9 @@ impl HostProfile {
         system_call_ns: 100,
     };
 
-    /// Of a guest with two processors that have caches of their own: what its hypervisor translates makes system calls and copies by the kernel
-    /// dearer than on a server. Measured by `canele tune` on a Xeon with one pair; more pairs are scaled to that as it does.
+    /// The profile of a guest with two processors that have caches of their own. Its hypervisor's translation
+    /// makes system calls and copies by the kernel dearer than on a server. Measured by `canele tune` on a
+    /// Xeon with one pair; more pairs are scaled to that as it does.
     pub const TWO_FAR_PROCESSORS: Self = Self {
         line_ns: LineTimes { shared_l3: 240, ..Self::OWN_CACHES.line_ns },
         copy: CopyRates { far: 8_800, ..Self::OWN_CACHES.copy },
@@ -46,13 +47,14 @@ impl HostProfile {
         system_call_ns: 150,
     };
 
-    /// The built-in profile of a machine on which so many processors share each last-but-one cache, all of `processors`.
+    /// Returns the built-in profile of a machine on which `sharing` of `processors` processors share each
+    /// last-but-one cache.
     pub fn builtin(processors: usize, sharing: usize) -> Self {
         if sharing >= processors { Self::SHARED_CACHES } else { Self::OWN_CACHES }
     }
 
-    /// The built-in profile of a guest on which a line takes so many nanoseconds between its two processors: the one whose line is nearer, by
-    /// its ratio.
+    /// Returns the built-in profile of a guest on which a line takes `ns` nanoseconds between its two
+    /// processors: the profile whose line time has the nearer ratio.
     pub(crate) fn builtin_of_line(ns: u32) -> Self {
         let [near, far] = [Self::SHARED_CACHES, Self::TWO_FAR_PROCESSORS];
         let both = u64::from(near.line_ns.shared_l3) * u64::from(far.line_ns.shared_l3);

@@ -1,4 +1,4 @@
-//! What is wrong with the file of a profile, and what to do about it.
+//! Errors in the file of a profile, with their remedies.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::file::FILE_VERSION;
 
-/// Why a profile cannot be used.
+/// The reason why a profile cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProfileError {
     /// The file cannot be read.
@@ -14,9 +14,9 @@ pub enum ProfileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The file has another version.
@@ -26,7 +26,7 @@ pub enum ProfileError {
     Version {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The version in the file.
         found: i64,
     },
     /// A line of the file is wrong.
@@ -36,7 +36,7 @@ pub enum ProfileError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// The key, where one is wrong, and what is wrong.
+        /// The key, if one is wrong, and the problem.
         what: String,
     },
 }

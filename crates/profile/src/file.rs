@@ -14,7 +14,7 @@ use crate::{HostProfile, MachineIdentity, NetworkProfile, Profile, ProfileError}
 /// The version of the file's form. A reader refuses every other one.
 pub const FILE_VERSION: u32 = 1;
 
-/// Bytes of a file, at most.
+/// The most bytes of a file.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// The first lines of each file.
@@ -23,7 +23,7 @@ const HEAD: &str = "\
 # Times in nanoseconds, rates in bytes per microsecond (1000 are 1 GB/s), lengths in bytes.
 ";
 
-/// A profile as it was measured, with the machine that it describes.
+/// A measured profile, with the machine that it describes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredProfile {
@@ -33,9 +33,9 @@ pub struct MeasuredProfile {
     pub not_measured: Vec<String>,
     /// The machine.
     pub machine: MachineIdentity,
-    /// What its processors and its memory cost.
+    /// The costs of its processors and its memory.
     pub host: HostProfile,
-    /// What each network costs.
+    /// The costs of each network.
     #[serde(default)]
     pub networks: Vec<NetworkProfile>,
 }
@@ -47,7 +47,7 @@ struct VersionOnly {
 }
 
 impl MeasuredProfile {
-    /// A profile of a machine, in which the keys `not_measured` have built-in figures.
+    /// Returns a profile of a machine, in which the keys `not_measured` have built-in figures.
     pub fn new(machine: MachineIdentity, profile: Profile, not_measured: Vec<String>) -> Self {
         let Profile { host, networks } = profile;
         Self { version: FILE_VERSION, not_measured, machine, host, networks }
@@ -67,7 +67,7 @@ impl MeasuredProfile {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file cannot be read, has another version, or a line of it is wrong.
+    /// Fails if the file cannot be read, has another version, or a line of it is wrong.
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
         let text = bounded_read::open_plain(path)
             .and_then(|file| bounded_read::read_all(file, MOST_BYTES))
@@ -83,7 +83,7 @@ impl MeasuredProfile {
     /// Reads the text of the file `path`.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Fails as [`read`](Self::read) does.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ProfileError> {
         let wrong = |error: toml::de::Error| wrong_line(path, text, &error);
         let VersionOnly { version } = toml::from_str(text).map_err(wrong)?;
@@ -101,7 +101,7 @@ impl MeasuredProfile {
     }
 }
 
-/// Turns an error of the parser into one that names the line and the key.
+/// Converts an error of the parser into one that names the line and the key.
 fn wrong_line(path: &Path, text: &str, error: &toml::de::Error) -> ProfileError {
     let Range { start, .. } = error.span().unwrap_or(0..0);
     let before = text.get(..start).unwrap_or_default();
@@ -156,7 +156,7 @@ mod tests {
         MeasuredProfile::parse(Path::new("p.toml"), text)
     }
 
-    /// The error of the file in which `from` is replaced by `to`.
+    /// Returns the error of the file in which `from` is replaced by `to`.
     fn refused(from: &str, to: &str) -> String {
         let text = measured().to_text();
         assert!(text.contains(from), "{from}: {text}");

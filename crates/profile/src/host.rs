@@ -1,9 +1,9 @@
-//! What the processors and the memory of one host cost.
+//! The costs of the processors and the memory of one host.
 
 use canele_sys::topology::Processor;
 use serde::{Deserialize, Serialize};
 
-/// How far apart two processors of one host are.
+/// The distance of two processors of one host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessorDistance {
@@ -21,7 +21,8 @@ impl ProcessorDistance {
     /// All distances, from the shortest.
     pub const ALL: [ProcessorDistance; 4] = [Self::SameCore, Self::SharedL2, Self::SharedL3, Self::Socket];
 
-    /// Returns how far apart two processors are. Processors of one package that share no cache are as far as those of two.
+    /// Returns the distance of two processors. Processors of one package that share no cache are as far apart
+    /// as those of two packages.
     pub fn between(one: &Processor, other: &Processor) -> ProcessorDistance {
         match () {
             () if one.core == other.core => Self::SameCore,
@@ -32,17 +33,17 @@ impl ProcessorDistance {
     }
 }
 
-/// What the processors and the memory of one host cost.
+/// The costs of the processors and the memory of one host.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {
     /// The time of a cache line from one processor to another.
     pub line_ns: LineTimes,
-    /// How fast one processor copies what another has written.
+    /// The rate at which one processor copies data that another has written.
     pub copy: CopyRates,
-    /// Two copies through a ring, both ends at once.
+    /// The rates of two copies through a ring, with both ends at once.
     pub ring: RingRates,
-    /// One copy between private buffers by the kernel; none where the kernel refuses it.
+    /// The rates of one copy between private buffers by the kernel; none if the kernel refuses it.
     pub single_copy: Option<SingleCopyRates>,
     /// The time from a wake-up call until the sleeper runs.
     pub wakeup_ns: u32,
@@ -65,7 +66,7 @@ pub struct LineTimes {
 }
 
 impl LineTimes {
-    /// The time over this distance.
+    /// Returns the time over this distance.
     pub fn over(&self, distance: ProcessorDistance) -> u32 {
         match distance {
             ProcessorDistance::SameCore => self.same_core,
@@ -76,7 +77,7 @@ impl LineTimes {
     }
 }
 
-/// How fast one processor copies what another has written, in bytes per microsecond.
+/// The rate at which one processor copies data that another has written, in bytes per microsecond.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CopyRates {
@@ -86,37 +87,39 @@ pub struct CopyRates {
     pub far: u32,
 }
 
-/// Two copies through a ring by both ends at once: the rate of a long message, and the pieces in which it is best cut.
+/// The rates of two copies through a ring by both ends at once, and the best pieces of a long message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RingRates {
     /// Between processors that share a cache, in bytes per microsecond.
     pub near: u32,
-    /// Between others.
+    /// Between other processors.
     pub far: u32,
     /// The best piece between processors that share a cache, in bytes.
     pub near_piece: u32,
-    /// The best piece between others.
+    /// The best piece between other processors, in bytes.
     pub far_piece: u32,
 }
 
-/// How many pairs of processes copied at once for each rate of [`SingleCopyRates`].
+/// The number of pairs of processes that copied at once, for each rate of [`SingleCopyRates`].
 pub const PAIRS: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// One copy between private buffers by the kernel.
+/// The rates of one copy between private buffers by the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SingleCopyRates {
-    /// The price of a call, beside its bytes.
+    /// The cost of a call, beside its bytes.
     pub call_ns: u32,
-    /// The rate of a pair in which one end copies, in bytes per microsecond, with so many pairs at once as [`PAIRS`] says.
+    /// The rate of a pair in which one end copies, in bytes per microsecond, for each number of simultaneous
+    /// pairs in [`PAIRS`].
     pub one_end: [u32; PAIRS.len()],
-    /// The rate of a pair in which both ends copy.
+    /// The rate of a pair in which both ends copy, in bytes per microsecond.
     pub both_ends: [u32; PAIRS.len()],
 }
 
 impl SingleCopyRates {
-    /// The rate of one of `pairs` pairs, whose ends both copy if `both_ends`: that of the next measured number of pairs.
+    /// Returns the rate of one of `pairs` pairs, whose ends both copy if `both_ends`. It is that of the next
+    /// larger measured number of pairs.
     pub fn rate(&self, pairs: usize, both_ends: bool) -> u32 {
         let rates = if both_ends { &self.both_ends } else { &self.one_end };
         let place = PAIRS.iter().position(|&measured| measured as usize >= pairs).unwrap_or(PAIRS.len() - 1);

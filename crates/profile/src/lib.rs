@@ -1,10 +1,12 @@
-//! The machine's profile: what lines, copies, system calls and packets cost here.
+//! The machine's profile: the costs of lines, copies, system calls and packets.
 //!
-//! Protocols and collectives estimate their times from it and take the smallest. All ranks of a job have the same profile, so all
-//! choose alike: `canele tune` measures it, the launcher reads it, and ranks get it with the description of their job.
+//! Protocols and collectives estimate their times from it and take the smallest. All ranks of a job have the
+//! same profile, so all choose alike. `canele tune` measures it, the launcher reads it, and ranks get it with
+//! the description of their job.
 //!
-//! Owns the data, their file, the places where a file is looked for, and the built-in profiles. Measures nothing but which of the built-in
-//! profiles fits, where the caches do not tell, and keeps that for the other launchers of this boot.
+//! Owns the data, their file, the paths where a file is looked for, and the built-in profiles. Measures
+//! nothing, except which built-in profile fits if the caches do not tell; other launchers of this boot reuse
+//! that result.
 //!
 //! Units: times in nanoseconds, rates in bytes per microsecond (1000 are 1 GB/s), lengths in bytes.
 #![forbid(unsafe_code)]
@@ -33,12 +35,12 @@ pub use pair::PairCosts;
 
 use serde::{Deserialize, Serialize};
 
-/// What a machine and its networks cost.
+/// The costs of a machine and its networks.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Profile {
-    /// What the processors and the memory of one host cost.
+    /// The costs of the processors and the memory of one host.
     pub host: HostProfile,
-    /// What each network between hosts costs.
+    /// The costs of each network between hosts.
     #[serde(default)]
     pub networks: Vec<NetworkProfile>,
 }
@@ -58,12 +60,13 @@ impl Profile {
     /// Checks that each figure lies in its range, so that estimates neither divide by zero nor overflow.
     ///
     /// # Errors
-    /// A text that names the first wrong figure and its range.
+    /// Fails with a text that names the first wrong figure and its range.
     pub fn check(&self) -> Result<(), String> {
         ranges::first_wrong(self).map_or(Ok(()), |wrong| Err(format!("{}: {}", wrong.key, wrong.what)))
     }
 
-    /// Returns a number that differs for profiles that differ. It is the same on all machines, so ranks compare it.
+    /// Returns a number that differs for profiles that differ. Equal profiles have equal numbers on all
+    /// machines, so ranks compare it.
     pub fn fingerprint(&self) -> u64 {
         fingerprint::of(self)
     }

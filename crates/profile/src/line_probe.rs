@@ -1,31 +1,34 @@
-//! Measures how long a cache line takes between two processors, for machines whose description of the caches cannot be believed.
+//! Measures the time of a cache line between two processors, for machines whose description of the caches is
+//! not reliable.
 //!
-//! Two threads, one on each processor, write a line each in turn, as the packets of two ranks do. A processor that others use makes some turns late,
-//! so the fastest of several blocks of several tries counts, and one block is enough.
+//! Two threads, one on each processor, write a line each in turn, as the packets of two ranks do. Other users
+//! of a processor delay some turns, so the fastest of several blocks of several tries counts. One undisturbed
+//! block is enough.
 
 use std::time::{Duration, Instant};
 
 use canele_sys::affinity::ProcessorSet;
 use canele_sys::atomic::{AtomicU32, Ordering};
 
-/// Tries, each with threads of its own: a processor that was busy in one may be free in the next.
+/// The number of tries, each with threads of its own: a processor that was busy in one may be free in the
+/// next.
 const TRIES: u32 = 3;
-/// Blocks of which the fastest counts.
+/// The number of blocks in a try, of which the fastest counts.
 const BLOCKS: u32 = 8;
-/// How often the line goes to and fro in each.
+/// The number of round trips of the line in each block.
 const ROUND_TRIPS: u32 = 32;
-/// Both processors of a busy machine are rarely free at once. This is how long each try waits for them.
+/// The time that each try waits for both processors, which are rarely free at once on a busy machine.
 const AT_MOST: Duration = Duration::from_millis(20);
-/// Looks at the line between two looks at the clock.
+/// The number of looks at the line between two looks at the clock.
 const LOOKS: u32 = 256;
 
-/// A line, alone among its neighbours: processors fetch lines in pairs.
+/// A line that is alone among its neighbours, because processors fetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Line(AtomicU32);
 
-/// Returns the time of a line between the first two processors that this thread may use, in nanoseconds; none if it may use one only, or if
-/// they were not free.
+/// Returns the time of a line between the first two processors that this thread may use, in nanoseconds. None
+/// if it may use only one, or if they were not free.
 pub(crate) fn line_ns() -> Option<u32> {
     match ProcessorSet::of_thread().ok()?.processors()[..] {
         [one, other, ..] => (0..TRIES).filter_map(|_| between([one, other])).min(),
@@ -51,7 +54,8 @@ fn between(processors: [u32; 2]) -> Option<u32> {
     })
 }
 
-/// Writes the own line when the other one has come, or first; returns the time of a line in the fastest block.
+/// Writes this thread's line when the other one has come, or first; returns the time of a line in the fastest
+/// block.
 fn take_turns((own, other): (&AtomicU32, &AtomicU32), is_first: bool, until: Instant) -> Option<u32> {
     let mut fastest = None;
     for block in 0..BLOCKS {
@@ -73,7 +77,7 @@ fn take_turns((own, other): (&AtomicU32, &AtomicU32), is_first: bool, until: Ins
     fastest
 }
 
-/// Says whether the line came to this turn in time.
+/// Returns true if the line reached this turn in time.
 fn wait_for(line: &AtomicU32, turn: u32, until: Instant) -> bool {
     loop {
         for _ in 0..LOOKS {
@@ -94,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_line_takes_some_time_between_the_processors_that_there_are() {
-        // On a busy machine, or with one processor, there may be no answer.
+        // On a busy machine, or with one processor, there may be no result.
         assert!(line_ns().is_none_or(|ns| (1..1_000_000).contains(&ns)));
         let usable = ProcessorSet::of_thread().expect("the kernel tells").processors();
         let missing = usable.last().expect("this thread runs on one") + 4096;

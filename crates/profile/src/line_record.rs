@@ -1,6 +1,8 @@
-//! The time of a cache line that the first launcher of a boot measured: all launchers of a user choose by it, so that their jobs can be connected.
+//! The time of a cache line that the first launcher of a boot measured. All launchers of a user choose by it,
+//! so that their jobs can be connected.
 //!
-//! Owns the file `canele/line.HOST.toml` in the user's cache folder, and what of it is trusted. HOST keeps apart the hosts that share a home.
+//! Owns the file `canele/line.HOST.toml` in the user's cache folder, and the checks of its content. HOST
+//! separates the hosts that share a home.
 //!
 //! ```text
 //!   read ──no record──▶ lock the folder, read again ──no record──▶ measure, write
@@ -22,36 +24,37 @@ use crate::{MachineIdentity, line_probe};
 
 /// The version of the file's form.
 const VERSION: u32 = 1;
-/// Bytes of the file, at most.
+/// The most bytes of the file.
 const MOST_BYTES: u64 = 64 << 10;
-/// How long a launcher waits for another one that measures: much longer than that takes.
+/// The time that a launcher waits for another one that measures, which takes much less.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
-/// How often it tries meanwhile.
+/// The pause between two attempts to lock.
 const LOCK_RETRY: Duration = Duration::from_millis(1);
-/// What others may not do with a trusted file or folder.
+/// The permissions that other users must not have on a trusted file or folder.
 const WRITE_OF_OTHERS: u32 = 0o022;
 
-/// How long a cache line takes between the two processors, and how this is known.
+/// The time of a cache line between the two processors, and its origin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LineTime {
     /// Nanoseconds.
     pub ns: u32,
-    /// How it is known.
+    /// The origin of the time.
     pub origin: LineOrigin,
 }
 
-/// How the time of a line is known.
+/// The origin of the time of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LineOrigin {
-    /// It was measured now. No file could be written, so the next launcher measures again.
+    /// Measured now. No file could be written, so the next launcher measures again.
     Measured,
-    /// It was measured now and written to this file.
+    /// Measured now and written to this file.
     Written(PathBuf),
-    /// An earlier launcher measured it since the machine started, and wrote this file.
+    /// Read from this file, which an earlier launcher wrote since the machine started.
     Read(PathBuf),
 }
 
-/// Returns the time of a line: that of the record in `folder`, or else measured and recorded there; none if it cannot be measured.
+/// Returns the time of a line from the record in `folder`. Without a record it measures and records the time;
+/// none if it cannot measure.
 pub(crate) fn line_time(folder: Option<&Path>, machine: &MachineIdentity) -> Option<LineTime> {
     let file = folder.zip(boot_id()).map(|(folder, boot)| RecordFile::new(folder, boot.trim(), machine));
     recorded_or_measured(file.as_ref(), line_probe::line_ns)
@@ -78,7 +81,7 @@ fn recorded_or_measured(
     Some(LineTime { ns, origin })
 }
 
-/// The content of the file. The machine comes last: what is cut off makes it another one.
+/// The content of the file. The machine comes last, so a truncated file describes another machine.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LineRecord {
@@ -137,7 +140,7 @@ impl RecordFile {
         self.open_folder()
     }
 
-    /// Returns the time of the line that a trusted record of this boot and this machine has.
+    /// Returns the time of the line in a trusted record of this boot and this machine.
     fn read(&self) -> Option<u32> {
         // A pipe is opened without waiting, and refused.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -152,7 +155,7 @@ impl RecordFile {
         (version == VERSION && boot == self.boot && machine == self.machine).then_some(line_ns)
     }
 
-    /// Opens the folder and keeps other launchers from measuring until it is closed.
+    /// Opens the folder and keeps other launchers from measuring until the folder is closed.
     fn lock_folder(&self) -> Option<File> {
         let folder = self.make_folder()?;
         let until = Instant::now() + LOCK_WAIT;
@@ -160,13 +163,14 @@ impl RecordFile {
             match folder.try_lock() {
                 Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_RETRY),
                 Err(TryLockError::WouldBlock) => return None,
-                // Some network file systems have no locks of folders. Launchers that start at once may come to different outcomes there.
+                // Some network file systems have no locks of folders. Launchers that start at once may get
+                // different results there.
                 Ok(()) | Err(TryLockError::Error(_)) => return Some(folder),
             }
         }
     }
 
-    /// Writes the whole record or none, in place of any other file.
+    /// Writes the whole record or none, replacing any other file.
     fn write(&self, folder: &File, line_ns: u32) -> io::Result<()> {
         let (boot, machine) = (self.boot.clone(), self.machine.clone());
         let text = toml::to_string(&LineRecord { version: VERSION, boot, line_ns, machine });
@@ -223,13 +227,13 @@ mod tests {
         }
     }
 
-    /// What a launcher gets that measures so many nanoseconds if it has to.
+    /// Returns the result of a launcher whose measurement would give `ns` nanoseconds.
     fn measured(file: &RecordFile, ns: u32) -> (u32, LineOrigin) {
         let LineTime { ns, origin } = recorded_or_measured(Some(file), || Some(ns)).unwrap();
         (ns, origin)
     }
 
-    /// A launcher measures 30 ns, writes them over what the file has, and the next one reads them.
+    /// Checks that a launcher measures 30 ns and writes them over the file, and that the next one reads them.
     fn check_written_over(file: &RecordFile) {
         assert_eq!(measured(file, 30), (30, LineOrigin::Written(file.path())));
         assert_eq!(measured(file, 40), (30, LineOrigin::Read(file.path())));

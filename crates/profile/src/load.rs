@@ -1,4 +1,5 @@
-//! Which profile counts here: that of a file, or a built-in one. Owns the places where a file is looked for.
+//! The choice of the profile that applies here: that of a file, or a built-in one. Owns the paths where a
+//! file is looked for.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -9,14 +10,14 @@ use crate::{HostProfile, MachineIdentity, MeasuredProfile, Profile, ProfileError
 
 /// The variable that names the file, or [`BUILT_IN`].
 pub const VARIABLE: &str = "CANELE_PROFILE";
-/// The value of [`VARIABLE`] for which no file is read and nothing is measured.
+/// The value of [`VARIABLE`] that disables the file and the measurement.
 pub const BUILT_IN: &str = "built-in";
-/// The file's place below a folder of settings.
+/// The file's path below a folder of settings.
 const BELOW: &str = "canele/profile.toml";
 /// The folder of settings of all users.
 const SYSTEM: &str = "/etc";
 
-/// Where a profile comes from.
+/// The origin of a profile.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProfileSource {
     /// The file that [`VARIABLE`] names.
@@ -49,12 +50,12 @@ impl fmt::Display for ProfileSource {
     }
 }
 
-/// The profile that counts here.
+/// The profile that applies here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoadedProfile {
-    /// Where it comes from.
+    /// The origin.
     pub source: ProfileSource,
-    /// The file's content; none of a built-in profile.
+    /// The file's content; none for a built-in profile.
     pub measured: Option<MeasuredProfile>,
     /// The figures.
     pub profile: Profile,
@@ -63,24 +64,25 @@ pub struct LoadedProfile {
 }
 
 impl LoadedProfile {
-    /// Says in words in what this machine differs from the measured one.
+    /// Describes in words the differences between this machine and the measured one.
     pub fn differences(&self) -> Vec<String> {
         self.measured.as_ref().map_or_else(Vec::new, |measured| measured.machine.differences(&self.here))
     }
 }
 
-/// Reads the profile that counts here: that of the file that [`VARIABLE`] names, else of `canele/profile.toml` below
-/// `$XDG_CONFIG_HOME` or `~/.config`, else below `/etc`, else a built-in one. Where the caches do not tell which of these, the
-/// time of a cache line does, which the first launcher of a boot measures.
+/// Reads the profile that applies here: that of the file that [`VARIABLE`] names, else of
+/// `canele/profile.toml` below `$XDG_CONFIG_HOME` or `~/.config`, else below `/etc`, else a built-in one. If
+/// the caches do not select one of these, the time of a cache line does, which the first launcher of a boot
+/// measures.
 ///
 /// # Errors
-/// A file is there, or was named, and cannot be used.
+/// Fails if a file exists, or was named, and cannot be used.
 pub fn load() -> Result<LoadedProfile, ProfileError> {
     let variables = |name: &str| std::env::var_os(name);
     load_from(variables, Path::new(SYSTEM), MachineIdentity::here(), line_record::line_time)
 }
 
-/// Returns the place of the user's file; none without a home.
+/// Returns the path of the user's file; none without a home.
 pub fn user_path() -> Option<PathBuf> {
     user_path_of(&|name| std::env::var_os(name))
 }
@@ -89,7 +91,7 @@ fn user_path_of(get: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(user_folder(get, "XDG_CONFIG_HOME", ".config")?.join(BELOW))
 }
 
-/// Returns the folder that a variable names, or else this one in the user's home; none without a home.
+/// Returns the folder that a variable names, or else `in_home` in the user's home; none without a home.
 fn user_folder(get: &impl Fn(&str) -> Option<OsString>, variable: &str, in_home: &str) -> Option<PathBuf> {
     let folder = |name| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder(variable).or_else(|| Some(folder("HOME")?.join(in_home)))
@@ -110,8 +112,8 @@ fn load_from(
         return of_file(ProfileSource::Named(path.clone()), &path, here);
     }
     let places = [user_path_of(&get), Some(system.join(BELOW))];
-    // A file that is there and cannot be read is an error, not a reason to look elsewhere. A folder that this user may not enter, as the
-    // home of another user, has no file.
+    // An existing file that cannot be read is an error, not a reason to look elsewhere. A folder that this
+    // user may not enter, such as the home of another user, has no file.
     let is_there = |path: &PathBuf| path.try_exists().unwrap_or(false);
     let found = places.into_iter().flatten().find(|path| named.is_none() && is_there(path));
     match found {
@@ -148,7 +150,7 @@ mod tests {
             Self(path)
         }
 
-        /// Writes a profile in which the wake-up takes so long.
+        /// Writes a profile with this wake-up time.
         fn profile(&self, path: &str, wakeup_ns: u32) -> PathBuf {
             let host = HostProfile { wakeup_ns, ..HostProfile::OWN_CACHES };
             let measured = MeasuredProfile::new(server(), Profile { host, networks: Vec::new() }, Vec::new());

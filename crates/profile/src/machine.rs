@@ -1,4 +1,4 @@
-//! Which machine a profile describes. Owns the comparison of two machines.
+//! The machine that a profile describes. Owns the comparison of two machines.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use canele_sys::processor;
 use canele_sys::topology::{self, Cache};
 use serde::{Deserialize, Serialize};
 
-/// What tells machines apart whose profiles differ.
+/// The properties that distinguish machines whose profiles differ.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineIdentity {
     /// The model, as the processor names it.
     pub model: String,
-    /// How many processors the machine has.
+    /// The number of processors of the machine.
     pub processors: u32,
     /// The release of the kernel.
     pub kernel: String,
@@ -27,9 +27,9 @@ pub struct MachineIdentity {
 pub struct CacheIdentity {
     /// Its level; 1 is next to the processor.
     pub level: u32,
-    /// Its size; 0 if the kernel does not tell.
+    /// Its size in bytes; 0 if the kernel does not tell.
     pub bytes: u64,
-    /// How many processors share it.
+    /// The number of processors that share it.
     pub processors: u32,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for CacheIdentity {
 }
 
 impl MachineIdentity {
-    /// Returns the identity of this machine. What the kernel does not tell is empty or 1.
+    /// Returns the identity of this machine. Properties that the kernel does not tell are empty or 1.
     pub fn here() -> Self {
         let processors = topology::online().unwrap_or_else(topology::usable);
         Self {
@@ -58,13 +58,14 @@ impl MachineIdentity {
         }
     }
 
-    /// Whether what the kernel tells of the caches cannot be believed. Guests with two processors are often threads of one core, and their
-    /// hypervisor does not say so.
+    /// Returns true if the kernel's description of the caches is not reliable. Guests with two processors are
+    /// often threads of one core, and their hypervisor does not say so.
     pub(crate) fn hides_its_caches(&self) -> bool {
         self.processors == 2
     }
 
-    /// Returns how many processors share the last-but-one cache. Two processors count as threads of one core.
+    /// Returns the number of processors that share the last-but-one cache. Two processors count as threads of
+    /// one core.
     pub fn sharing(&self) -> u32 {
         if self.processors <= 2 {
             return self.processors;
@@ -75,7 +76,7 @@ impl MachineIdentity {
         }
     }
 
-    /// Says in words in what a machine differs from this one, which was measured.
+    /// Describes in words the differences between a machine and this one, which was measured.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let mut compare = |what: &str, measured: String, other: String| {

@@ -1,8 +1,8 @@
-//! What a network between hosts costs.
+//! The costs of a network between hosts.
 
 use serde::{Deserialize, Serialize};
 
-/// What a network between hosts costs.
+/// The costs of a network between hosts.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkProfile {

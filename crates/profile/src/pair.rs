@@ -1,21 +1,21 @@
-//! What two processes of one host pay for what passes between them.
+//! The costs of communication between two processes of one host.
 
 use crate::HostProfile;
 
-/// What two processes of one host pay for what passes between them.
+/// The costs of communication between two processes of one host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PairCosts {
     /// The time of a cache line, in nanoseconds one way.
     pub line_ns: u32,
-    /// How fast one of them copies what the other one has written, in bytes per microsecond.
+    /// The rate at which one of them copies data that the other one has written, in bytes per microsecond.
     pub copy_rate: u32,
-    /// Two copies through a ring by both at once, in bytes per microsecond.
+    /// The rate of two copies through a ring by both at once, in bytes per microsecond.
     pub ring_rate: u32,
 }
 
 impl HostProfile {
-    /// The costs of two processes that may run on any processors of the host: those of far processors, unless all share their
-    /// caches.
+    /// Returns the costs of two processes that may run on any processors of the host: those of far
+    /// processors, unless all share their caches.
     pub fn pair_costs(&self) -> PairCosts {
         let line_ns = self.line_ns.shared_l3;
         let (copy_rate, ring_rate) = match self.shares_caches() {
@@ -25,7 +25,7 @@ impl HostProfile {
         PairCosts { line_ns, copy_rate, ring_rate }
     }
 
-    /// Whether a line comes as fast through the last-level cache as through the second-level one.
+    /// Returns true if a line comes as fast through the last-level cache as through the second-level one.
     pub fn shares_caches(&self) -> bool {
         self.line_ns.shared_l3 <= self.line_ns.shared_l2
     }

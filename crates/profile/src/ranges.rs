@@ -4,23 +4,23 @@ use std::ops::RangeInclusive;
 
 use crate::{HostProfile, NetworkProfile, Profile};
 
-/// Nanoseconds of what a profile describes: up to a second.
+/// The range of times in nanoseconds: up to a second.
 const TIMES: RangeInclusive<u32> = 1..=1_000_000_000;
-/// Bytes per microsecond: up to 100 TB/s.
+/// The range of rates in bytes per microsecond: up to 100 TB/s.
 const RATES: RangeInclusive<u32> = 1..=100_000_000;
-/// Bytes of a piece.
+/// The range of pieces in bytes.
 const PIECES: RangeInclusive<u32> = 1 << 10..=64 << 20;
-/// Networks of a profile, at most.
+/// The most networks of a profile.
 const MOST_NETWORKS: usize = 64;
-/// Bytes of a network's name, at most.
+/// The most bytes of a network's name.
 const MOST_NAME: usize = 64;
 
 /// A figure outside of its range.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WrongFigure {
-    /// Where it stands, as `host.ring.near`.
+    /// The key of the figure, such as `host.ring.near`.
     pub key: String,
-    /// What is wrong, in words.
+    /// A description of the problem.
     pub what: String,
 }
 

@@ -1,5 +1,6 @@
-//! Beats: what a process says in the place of one that is stopped. Owns their key and their counter, which are not those of the frames, so
-//! that two processes can write one stream without knowing of each other.
+//! Beats: signs of life that a process sends in place of a stopped one. Owns their key and their counter,
+//! which differ from those of the frames. So two processes can write one stream without knowing of each
+//! other.
 //!
 //! ```text
 //!   count u64 │ first 16 bytes of a keyed BLAKE3 hash of it
@@ -12,12 +13,12 @@ use zeroize::Zeroizing;
 
 use crate::keys::{KeyPurpose, derive_key};
 
-/// Bytes of a beat.
+/// The length of a beat in bytes.
 pub const BEAT: usize = COUNT + MAC;
 const COUNT: usize = 8;
 const MAC: usize = 16;
 
-/// What makes beats of one direction of a channel, and nothing else. Overwritten when dropped.
+/// A key that makes beats of one direction of a channel, and nothing else. Overwritten when dropped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeatKey(Zeroizing<[u8; 32]>);
 
@@ -32,13 +33,13 @@ impl BeatKey {
 }
 
 impl fmt::Debug for BeatKey {
-    /// Without the bytes: this text may end in a log.
+    /// Formats it without the bytes: this text may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("BeatKey(…)")
     }
 }
 
-/// The process that has the key makes beats with this; a key has one.
+/// The maker of beats, in the process that has the key; a key has one.
 #[derive(Debug)]
 pub struct BeatSealer {
     key: BeatKey,
@@ -46,12 +47,12 @@ pub struct BeatSealer {
 }
 
 impl BeatSealer {
-    /// Makes the beats of this key.
+    /// Returns the maker of beats of this key.
     pub fn new(key: BeatKey) -> BeatSealer {
         BeatSealer { key, count: 0 }
     }
 
-    /// The next beat.
+    /// Returns the next beat.
     pub fn seal_beat(&mut self) -> [u8; BEAT] {
         self.count += 1;
         let count = self.count.to_le_bytes();
@@ -62,11 +63,11 @@ impl BeatSealer {
     }
 }
 
-/// The count of a beat, if it was made with this key.
+/// Returns the count of a beat, if it was made with this key.
 pub(crate) fn check_beat(key: &BeatKey, beat: &[u8; BEAT]) -> Option<u64> {
     let count = *beat.first_chunk::<COUNT>()?;
     let due = key.mac(&count);
-    // All bytes are compared, whatever the first are: a difference costs no less time than none.
+    // All bytes are compared, so the time does not depend on the first difference.
     let differs = due.as_bytes()[..MAC].iter().zip(&beat[COUNT..]).fold(0, |all, (a, b)| all | (a ^ b));
     (differs == 0).then(|| u64::from_le_bytes(count))
 }

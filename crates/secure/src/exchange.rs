@@ -1,24 +1,26 @@
-//! What the ephemeral keys of a handshake are. Owns the exchange of plain nonces, which is no Diffie-Hellman exchange.
+//! The ephemeral keys of a handshake. Owns the exchange of plain nonces, which is no Diffie-Hellman exchange.
 
 use snow::Error;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 
-/// Bytes of an ephemeral key, and of a nonce.
+/// The length of an ephemeral key, and of a nonce, in bytes.
 pub const NONCE: usize = 32;
 
-/// What the ends of a handshake exchange beside their proofs.
+/// The keys that the ends of a handshake exchange beside their proofs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyExchange {
-    /// Diffie-Hellman on Curve25519. A process that only listens learns no key of the channel, though it has the secret, now or later.
+    /// Diffie-Hellman on Curve25519. A process that only listens never learns a key of the channel, even if
+    /// it has the secret.
     DiffieHellman,
-    /// This nonce of the caller's, which is used once. It makes proofs fresh and costs hashes alone: for channels whose frames are no secret.
+    /// This nonce of the caller's, which is used once. It makes proofs fresh and costs only hashes: for
+    /// channels whose frames are no secret.
     Nonce([u8; NONCE]),
 }
 
 impl KeyExchange {
-    /// Noise's name of the protocol. That with nonces is none of Noise's.
+    /// Returns Noise's name of the protocol. The name for nonces is not one of Noise's.
     pub(crate) fn protocol(self) -> &'static str {
         match self {
             KeyExchange::DiffieHellman => "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s",
@@ -48,8 +50,9 @@ impl CryptoResolver for KeyExchange {
     }
 }
 
-/// Stands where Noise has a Diffie-Hellman function: the public key is the nonce, and what both ends compute is no secret. The
-/// pattern mixes each public key into hash and keys, so all proofs depend on both nonces and on the secret that the ends have in common.
+/// Replaces Noise's Diffie-Hellman function: the public key is the nonce, and the result that both ends
+/// compute is no secret. The pattern mixes each public key into hash and keys, so all proofs depend on both
+/// nonces and on the common secret.
 struct NonceExchange([u8; NONCE]);
 
 impl Dh for NonceExchange {

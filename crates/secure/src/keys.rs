@@ -1,26 +1,29 @@
-//! Keys, each for one purpose. Owns the labels: key material that has several uses gives each of them a key of its own.
+//! Keys, each for one purpose. Owns the labels: from key material with several uses, each use gets a key of
+//! its own.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// What a derived key is for.
+/// The purpose of a derived key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPurpose {
-    /// Ranks that are connected by links prove to each other that they have the job's key.
+    /// Proofs of ranks connected by links that they have the job's key.
     Links,
-    /// A launcher and the agents that it starts through remote shells, from the user's key of hosts.
+    /// The channel between a launcher and the agents that it starts through remote shells, from the user's
+    /// key of hosts.
     ShellAgents,
-    /// The launcher and the agents of a job that another launcher has started, from the key of its ticket.
+    /// The channel between the launcher and the agents of a job that another launcher has started, from the
+    /// key of its ticket.
     JoiningAgents,
-    /// The ranks of such a job, from the same key.
+    /// The ranks of such a job, from the key of its ticket.
     JoiningRanks,
-    /// Beats of the process that stands in for a stopped one, from the key of one direction of a channel.
+    /// Beats of the process that replaces a stopped one, from the key of one direction of a channel.
     Beats,
 }
 
 impl KeyPurpose {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [KeyPurpose; 5] = [
         KeyPurpose::Links,
         KeyPurpose::ShellAgents,
@@ -29,7 +32,7 @@ impl KeyPurpose {
         KeyPurpose::Beats,
     ];
 
-    /// The context string of BLAKE3's key derivation.
+    /// Returns the context string of BLAKE3's key derivation.
     fn label(self) -> &'static str {
         match self {
             KeyPurpose::Links => "canele: links between ranks",
@@ -41,29 +44,31 @@ impl KeyPurpose {
     }
 }
 
-/// Derives the key for this purpose from key material that has others. It tells nothing of the material, nor of keys for other purposes.
+/// Derives the key for this purpose from key material that has several. It reveals nothing of the material,
+/// nor of keys for other purposes.
 pub fn derive_key(purpose: KeyPurpose, material: &[u8]) -> Zeroizing<[u8; 32]> {
     Zeroizing::new(blake3::derive_key(purpose.label(), material))
 }
 
-/// What both ends of a handshake have in common. Overwritten when dropped.
+/// The secret that both ends of a handshake have in common. Overwritten when dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub(crate) Zeroizing<[u8; 32]>);
 
 impl Secret {
-    /// Derives the secret for this purpose from key material that has others.
+    /// Derives the secret for this purpose from key material that has several.
     pub fn derive(purpose: KeyPurpose, material: &[u8]) -> Secret {
         Secret(derive_key(purpose, material))
     }
 
-    /// None: frames come from the process at the other end of the handshake, which may be any.
+    /// Returns the empty secret: frames come from the process at the other end of the handshake, which may be
+    /// any process.
     pub fn none() -> Secret {
         Secret(Zeroizing::new([0; 32]))
     }
 }
 
 impl fmt::Debug for Secret {
-    /// Without the bytes: this text may end in a log.
+    /// Formats it without the bytes: this text may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }

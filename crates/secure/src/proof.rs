@@ -13,22 +13,24 @@ use crate::exchange::{KeyExchange, NONCE};
 use crate::keys::Secret;
 use crate::sealing::{Opener, Sealer, TAG};
 
-/// Bytes of a flight with a hello of so many bytes: an ephemeral key or nonce, the sealed hello, its tag.
+/// Returns the length of a flight with a hello of `hello` bytes: an ephemeral key or nonce, the sealed hello,
+/// its tag.
 pub const fn flight_length(hello: usize) -> usize {
     NONCE + hello + TAG
 }
 
-/// What the connection is for, and what both ends know of it: each end says it for itself, and it is never sent.
+/// The purpose of the connection, and the data about it that both ends know. Each end builds it for itself,
+/// and it is never sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prologue(Vec<u8>);
 
 impl Prologue {
-    /// A connection for this purpose.
+    /// Returns the prologue of a connection for this purpose.
     pub fn new(purpose: &str) -> Prologue {
         Prologue(Vec::new()).bind(purpose.as_bytes())
     }
 
-    /// Binds the proofs to this as well. Two sequences of parts never make one prologue.
+    /// Binds the proofs to `part` as well. Two different sequences of parts never make one prologue.
     #[must_use]
     pub fn bind(mut self, part: &[u8]) -> Prologue {
         self.0.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -37,23 +39,23 @@ impl Prologue {
     }
 }
 
-/// What both ends of a connection must have in common, and how this end makes its ephemeral key.
+/// The data that both ends of a connection must have in common, and the ephemeral key of this end.
 #[derive(Debug, Clone, Copy)]
 pub struct MutualProof<'a> {
-    /// What the ends prove to each other.
+    /// The secret that the ends prove to each other.
     pub secret: &'a Secret,
-    /// What the proofs are bound to.
+    /// The data that the proofs are bound to.
     pub prologue: &'a Prologue,
-    /// What makes the proofs fresh.
+    /// The exchange that makes the proofs fresh.
     pub exchange: KeyExchange,
 }
 
 /// Both directions of a connection whose handshake is over.
 #[derive(Debug)]
 pub struct SecureChannel {
-    /// What this end sends.
+    /// The sealer of frames that this end sends.
     pub sealer: Sealer,
-    /// What it receives.
+    /// The opener of frames that this end receives.
     pub opener: Opener,
 }
 
@@ -64,7 +66,7 @@ pub struct Initiator(Box<HandshakeState>);
 pub struct Responder(Box<HandshakeState>);
 
 impl MutualProof<'_> {
-    /// Begins a handshake. The flight, which seals `hello`, is to be sent.
+    /// Begins a handshake. The caller sends the returned flight, which seals `hello`.
     ///
     /// # Errors
     /// [`Refused::Keys`].
@@ -75,11 +77,12 @@ impl MutualProof<'_> {
         Ok((Initiator(state), flight))
     }
 
-    /// Opens a first flight: a process that has the secret made it once, for such a connection. Returns its hello. A repeated flight opens,
-    /// too: the first frame that opens proves the initiator.
+    /// Opens a first flight and returns its hello. A process with the secret made the flight once, for such a
+    /// connection. A repeated flight opens, too: only the first frame that opens proves the initiator.
     ///
     /// # Errors
-    /// [`Refused::Handshake`]: the other end does not have the secret, or speaks of another connection.
+    /// Fails with [`Refused::Handshake`] if the other end does not have the secret, or names another
+    /// connection.
     pub fn respond(&self, flight: &[u8]) -> Result<(Responder, Vec<u8>), Refused> {
         let state = self.builder()?.build_responder().map_err(|_| Refused::Keys)?;
         let mut state = Box::new(state);
@@ -98,10 +101,12 @@ impl MutualProof<'_> {
 }
 
 impl Initiator {
-    /// Takes the answer: the other end has the secret, and answers this connection now. Returns its hello.
+    /// Opens the answer and returns its hello. The other end then has the secret, and answers this connection
+    /// now.
     ///
     /// # Errors
-    /// [`Refused::Handshake`]: the other end does not have the secret, or answers another connection.
+    /// Fails with [`Refused::Handshake`] if the other end does not have the secret, or answers another
+    /// connection.
     pub fn handle_answer(mut self, flight: &[u8]) -> Result<(SecureChannel, Vec<u8>), Refused> {
         let hello = read(&mut self.0, flight)?;
         Ok((channel(*self.0)?, hello))
@@ -109,7 +114,7 @@ impl Initiator {
 }
 
 impl Responder {
-    /// Answers. The flight, which seals `hello`, is to be sent.
+    /// Answers the handshake. The caller sends the returned flight, which seals `hello`.
     ///
     /// # Errors
     /// [`Refused::Keys`].

@@ -1,4 +1,5 @@
-//! Frames after the handshake. Owns the counter of each direction, which is the nonce: a frame opens in its place alone.
+//! Frames after the handshake. Owns the counter of each direction, which is the nonce: a frame opens only at
+//! its position.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,25 +9,25 @@ use snow::StatelessTransportState;
 use crate::Refused;
 use crate::beats::{BEAT, BeatKey, check_beat};
 
-/// Bytes that sealing adds.
+/// The number of bytes that sealing adds.
 pub const TAG: usize = 16;
 /// The longest frame in bytes before it is sealed.
 pub const MAX_PLAIN: usize = 65535 - TAG;
 
-/// What seals frames, one after the other.
+/// Seals frames, one after the other.
 pub struct Sealer {
     state: Arc<StatelessTransportState>,
     counter: u64,
     beats: BeatKey,
 }
 
-/// What opens frames, one after the other.
+/// Opens frames, one after the other.
 pub struct Opener {
     state: Arc<StatelessTransportState>,
     counter: u64,
     beats: BeatKey,
     last_beat: u64,
-    /// Nothing can be believed that follows what was refused.
+    /// True after a refusal: no later frame can be trusted.
     refused: bool,
 }
 
@@ -38,7 +39,7 @@ impl Sealer {
     /// Appends the sealed frame, [`TAG`] bytes longer than `plain`, to `sealed`.
     ///
     /// # Errors
-    /// [`Refused::Keys`]: it is longer than [`MAX_PLAIN`], or 2⁶⁴ − 1 frames were sealed.
+    /// Fails with [`Refused::Keys`] if it is longer than [`MAX_PLAIN`], or 2⁶⁴ − 1 frames were sealed.
     pub fn seal(&mut self, plain: &[u8], sealed: &mut Vec<u8>) -> Result<(), Refused> {
         let before = sealed.len();
         sealed.resize(before + plain.len() + TAG, 0);
@@ -54,7 +55,8 @@ impl Sealer {
         }
     }
 
-    /// For the one process that says in the place of this one that it lives: it can seal beats and nothing else.
+    /// Returns the key for the one process that sends beats in place of this one: it can seal beats and
+    /// nothing else.
     pub fn beat_key(&self) -> BeatKey {
         self.beats.clone()
     }
@@ -65,10 +67,11 @@ impl Opener {
         Opener { state, counter: 0, beats, last_beat: 0, refused: false }
     }
 
-    /// Appends what was sealed to `plain`.
+    /// Appends the content of the sealed frame to `plain`.
     ///
     /// # Errors
-    /// [`Refused::Frame`], from then on for every frame: it is not the one that the other end sent next.
+    /// Fails with [`Refused::Frame`], and from then on for every frame, if it is not the frame that the other
+    /// end sent next.
     pub fn open(&mut self, sealed: &[u8], plain: &mut Vec<u8>) -> Result<(), Refused> {
         let before = plain.len();
         let Some(length) = sealed.len().checked_sub(TAG).filter(|_| !self.refused) else {
@@ -89,10 +92,10 @@ impl Opener {
         }
     }
 
-    /// Takes a beat of the process that stands in for the other end.
+    /// Takes a beat of the process that replaces the other end.
     ///
     /// # Errors
-    /// [`Refused::Beat`], from then on for all: it is made up, or came before.
+    /// Fails with [`Refused::Beat`], and from then on for all beats, if it is forged or repeated.
     pub fn open_beat(&mut self, beat: &[u8; BEAT]) -> Result<(), Refused> {
         match check_beat(&self.beats, beat).filter(|count| !self.refused && *count > self.last_beat) {
             Some(count) => {

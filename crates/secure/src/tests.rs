@@ -1,4 +1,4 @@
-//! Two ends without a network, and what strangers between them may try.
+//! Tests of two ends without a network, and of strangers between them.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn here() -> Prologue {
     prologue("10.0.0.1:7")
 }
 
-/// How two ends exchange keys: that of the initiator, and that of the responder.
+/// The two kinds of key exchange, for the initiator and the responder.
 const WAYS: [[KeyExchange; 2]; 2] =
     [[KeyExchange::DiffieHellman; 2], [KeyExchange::Nonce([1; NONCE]), KeyExchange::Nonce([2; NONCE])]];
 

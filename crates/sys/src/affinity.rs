@@ -9,12 +9,12 @@ const BITS: usize = u64::BITS as usize;
 /// Words of the largest set that the kernel is asked about: 65,536 processors.
 const MOST_WORDS: usize = 1024;
 
-/// A set of processors, by the kernel's numbers.
+/// A set of processors, each named by the kernel's number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorSet(Vec<u64>);
 
 impl ProcessorSet {
-    /// The set of these processors.
+    /// Returns the set of these processors.
     pub fn new(processors: &[u32]) -> ProcessorSet {
         let words = processors.iter().max().map_or(0, |most| *most as usize / BITS + 1);
         let mut set = vec![0; words];
@@ -24,18 +24,18 @@ impl ProcessorSet {
         ProcessorSet(set)
     }
 
-    /// The processors on which the calling thread may run.
+    /// Returns the processors on which the calling thread may run.
     ///
     /// # Errors
-    /// As sched_getaffinity(2).
+    /// Fails as sched_getaffinity(2) does.
     pub fn of_thread() -> io::Result<ProcessorSet> {
         ProcessorSet::of(0)
     }
 
-    /// The processors on which the thread `id` may run; 0 is the calling one.
+    /// Returns the processors on which the thread `id` may run; 0 is the calling thread.
     ///
     /// # Errors
-    /// As sched_getaffinity(2): `ESRCH` if there is no such thread.
+    /// Fails as sched_getaffinity(2) does: `ESRCH` if there is no such thread.
     pub fn of(id: u32) -> io::Result<ProcessorSet> {
         let mut words = 16;
         loop {
@@ -60,19 +60,20 @@ impl ProcessorSet {
         }
     }
 
-    /// Lets the calling thread, and those it starts from now on, run on these processors alone. Makes one system call and
-    /// allocates nothing, so a new process may call it before its program starts.
+    /// Lets the calling thread, and threads that it starts later, run on these processors alone. Makes one
+    /// system call and allocates nothing, so a new process may call it before its program starts.
     ///
     /// # Errors
-    /// As sched_setaffinity(2): `EINVAL` if this process may use none of them.
+    /// Fails as sched_setaffinity(2) does: `EINVAL` if this process may use none of the processors.
     pub fn bind_thread(&self) -> io::Result<()> {
         self.bind(0)
     }
 
-    /// Lets the thread `id` run on these processors alone; 0 is the calling one.
+    /// Lets the thread `id` run on these processors alone; 0 is the calling thread.
     ///
     /// # Errors
-    /// As sched_setaffinity(2): `ESRCH` if there is no such thread, `EPERM` if it is another user's.
+    /// Fails as sched_setaffinity(2) does: `ESRCH` if there is no such thread, `EPERM` if another user owns
+    /// it.
     pub fn bind(&self, id: u32) -> io::Result<()> {
         let (bytes, words) = (size_of_val(&*self.0), self.0.as_ptr().cast::<libc::cpu_set_t>());
         // SAFETY: the kernel reads the given number of bytes, which the set has.
@@ -80,7 +81,7 @@ impl ProcessorSet {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The processors, ascending.
+    /// Returns the processors in ascending order.
     pub fn processors(&self) -> Vec<u32> {
         let bits = 0..self.0.len() * BITS;
         bits.filter(|id| self.0[id / BITS] >> (id % BITS) & 1 == 1).map(|id| id as u32).collect()

@@ -4,7 +4,8 @@
 //! that runs is the code that is modelled. The types are aliases, not re-exports, because the lint follows
 //! re-exports back to the standard library.
 //!
-//! What this module never does: choose an ordering for its caller, except in [`store_before_loads`] and [`order_exchange_before_loads`].
+//! This module never chooses an ordering for its caller, except in [`store_before_loads`] and
+//! [`order_exchange_before_loads`].
 
 #[cfg(loom)]
 pub use modelled::*;
@@ -32,13 +33,13 @@ mod native {
     /// Atomic truth value.
     pub type AtomicBool = atomic::AtomicBool;
 
-    /// See [`std::sync::atomic::fence`].
+    /// Issues a fence, as [`std::sync::atomic::fence`] does.
     #[inline(always)]
     pub fn fence(ordering: atomic::Ordering) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if ordering == atomic::Ordering::SeqCst {
-            // A locked instruction on a word of the own stack orders loads and stores as `mfence` does, in a quarter of its time. What goes
-            // past the caches is ordered by it too.
+            // A locked instruction on a word of the thread's own stack orders loads and stores as `mfence`
+            // does, in a quarter of the time. It also orders accesses that bypass the caches.
             // SAFETY: the word's value stays.
             unsafe { std::arch::asm!("lock or dword ptr [rsp], 0", options(nostack)) };
             return;
@@ -55,12 +56,12 @@ mod native {
 
     pub use std::{hint, thread, thread_local};
 
-    /// A cell whose accesses loom can watch; natively just [`std::cell::UnsafeCell`].
+    /// A cell whose accesses loom can watch; without loom it is a plain [`std::cell::UnsafeCell`].
     #[derive(Debug, Default)]
     pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
-        /// A cell holding `value`.
+        /// Returns a cell that holds `value`.
         pub const fn new(value: T) -> Self {
             Self(std::cell::UnsafeCell::new(value))
         }
@@ -88,7 +89,7 @@ mod native {
     pub struct ConstPtr<T: ?Sized>(*const T);
 
     impl<T: ?Sized> ConstPtr<T> {
-        /// The value.
+        /// Returns the value.
         ///
         /// # Safety
         /// The cell is alive and no thread has exclusive access to it while the reference lives.
@@ -104,12 +105,12 @@ mod native {
     pub struct MutPtr<T: ?Sized>(*mut T);
 
     impl<T: ?Sized> MutPtr<T> {
-        /// The value.
+        /// Returns the value.
         ///
         /// # Safety
         /// The cell is alive and no other thread has access to it while the reference lives.
         #[inline(always)]
-        #[allow(clippy::mut_from_ref)] // The shape of loom's pointer, which this one stands in for.
+        #[allow(clippy::mut_from_ref)] // This type has the shape of loom's pointer.
         pub unsafe fn deref(&self) -> &mut T {
             // SAFETY: the caller keeps the cell alive and all to itself.
             unsafe { &mut *self.0 }
@@ -117,25 +118,26 @@ mod native {
     }
 }
 
-/// Stores a value so that every process sees it before the loads that follow: one exchange, which takes less time on x86-64 than a store
-/// and a fence.
+/// Stores a value so that every process sees it before the following loads. It uses one exchange, which takes
+/// less time on x86-64 than a store and a fence.
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 #[inline(always)]
 pub fn store_before_loads(word: &AtomicU64, value: u64) {
     word.swap(value, Ordering::SeqCst);
 }
 
-/// Stores a value so that every process sees it before the loads that follow: a store and a fence, as in a model.
+/// Stores a value so that every process sees it before the following loads. It uses a store and a fence.
 #[cfg(any(loom, not(target_arch = "x86_64")))]
 #[inline(always)]
 pub fn store_before_loads(word: &AtomicU64, value: u64) {
-    // Release: as the exchange, it publishes what was written before.
+    // Release: like the exchange, the store publishes earlier writes.
     word.store(value, Ordering::Release);
     // SeqCst: the caller names the fence that it pairs with.
     fence(Ordering::SeqCst);
 }
 
-/// Orders an exchange that has just been made before the loads that follow. On x86-64 every exchange is a full fence by itself.
+/// Orders a preceding exchange before the following loads. On x86-64 every exchange is a full fence by
+/// itself.
 #[inline(always)]
 pub fn order_exchange_before_loads() {
     if cfg!(any(loom, not(target_arch = "x86_64"))) {
@@ -149,8 +151,8 @@ mod modelled {
     pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
     pub use loom::{hint, thread, thread_local};
 
-    /// loom does not model the compiler alone, nor `membarrier`: a compiler fence that the other side
-    /// completes with a heavy barrier is modelled by a full fence on both sides.
+    /// Issues a full fence, because loom models neither a fence for the compiler alone nor `membarrier`. The
+    /// other side's heavy barrier is modelled by a full fence, too.
     pub fn compiler_fence(_ordering: std::sync::atomic::Ordering) {
         fence(std::sync::atomic::Ordering::SeqCst);
     }

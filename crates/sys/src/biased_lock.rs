@@ -14,8 +14,8 @@
 //! Either the owner sees `revoked`, or the other thread sees `inside`; the heavy barrier happens once in a
 //! lock's life. Where the kernel has no such barrier the lock is revoked from the start.
 //!
-//! The lock never poisons itself (the caller that panics answers for the value), nor lets a
-//! forked child in.
+//! The lock never poisons itself: a caller that panics answers for the value. It never lets a forked child
+//! in.
 
 mod lock;
 
@@ -30,7 +30,8 @@ use std::ops::{Deref, DerefMut};
 
 /// The owner of a lock that no thread has held: no thread has this number.
 const NO_OWNER: u64 = u64::MAX;
-/// The owner of a lock whose owner has lost the bias: no thread has this number, and no thread takes its place.
+/// The owner of a lock whose owner has lost the bias: no thread has this number, and no other thread becomes
+/// the owner.
 const RETIRED: u64 = u64::MAX - 1;
 
 /// A value that one thread at a time may use; see the module.
@@ -69,10 +70,10 @@ impl<T> BiasedLock<T> {
     /// Takes the lock; waits while another thread holds the lock.
     ///
     /// # Errors
-    /// `Forked` in a forked child.
+    /// Fails with `Forked` in a forked child.
     ///
     /// # Panics
-    /// If this thread is inside already: a call of the library from within the library (a callback).
+    /// Panics if this thread is inside already: the library was called from within the library (a callback).
     #[inline(always)]
     pub fn lock(&self) -> Result<Guard<'_, T>, Forked> {
         // Relaxed: only this thread ever makes the two equal, and a child's hook makes them differ.
@@ -86,7 +87,8 @@ impl<T> BiasedLock<T> {
         })
     }
 
-    /// Takes the lock if this thread is its owner, has its bias and is not inside: a few plain loads and stores, without a call.
+    /// Takes the lock if this thread is its owner, has its bias and is not inside. This takes a few plain
+    /// loads and stores, without a call.
     #[inline(always)]
     pub fn lock_by_bias(&self) -> Option<Guard<'_, T>> {
         // Relaxed: as in `lock` and `lock_biased`.
@@ -98,7 +100,8 @@ impl<T> BiasedLock<T> {
         unsafe { self.lock_as_owner() }
     }
 
-    /// Takes the lock if its bias is not revoked, as [`BiasedLock::lock_by_bias`], without the comparisons that find out who asks.
+    /// Takes the lock by its bias as [`BiasedLock::lock_by_bias`] does, but does not check that the caller is
+    /// the owner.
     ///
     /// # Safety
     /// This thread is the owner, and it is not inside.
@@ -112,11 +115,12 @@ impl<T> BiasedLock<T> {
         })
     }
 
-    /// Takes the lock if no thread holds it and its bias is revoked; a thread that has no number takes none.
+    /// Takes the lock if no thread holds it and its bias is revoked. Fails for a thread that has no number.
     #[inline(always)]
     pub fn lock_if_free(&self) -> Option<Guard<'_, T>> {
         let me = fork::known_token();
-        // Relaxed: the thread that revokes the bias holds the lock meanwhile, so the next one that takes it comes after that.
+        // Relaxed: a thread that revokes the bias holds the lock, so a thread that takes it later sees the
+        // revocation.
         let is_taken =
             self.revoked.load(Ordering::Relaxed) && me != fork::NO_TOKEN && self.lock.take_if_free(me);
         is_taken.then(|| Guard {
@@ -129,7 +133,7 @@ impl<T> BiasedLock<T> {
 
     /// True if this thread is the owner and has its bias.
     pub fn is_biased_here(&self) -> bool {
-        // Relaxed: as in `lock`; whether the bias ends now is seen when the lock is taken.
+        // Relaxed, as in `lock`: taking the lock finds out if the bias ends now.
         self.owner.load(Ordering::Relaxed) == fork::known_token() && !self.revoked.load(Ordering::Relaxed)
     }
 
@@ -141,7 +145,7 @@ impl<T> BiasedLock<T> {
 
     /// True if this thread holds the lock.
     pub fn is_held_here(&self) -> bool {
-        // Relaxed: only this thread changes what is compared with it, or `inside` while it is the owner.
+        // Relaxed: only this thread stores its own number there, or `inside` while it is the owner.
         let by_bias = self.owner.load(Ordering::Relaxed) == fork::known_token()
             && self.inside.load(Ordering::Relaxed) != 0;
         by_bias || fork::token().is_ok_and(|me| self.lock.held_by(me))
@@ -157,12 +161,12 @@ impl<T> BiasedLock<T> {
         self.enter_by_bias()
     }
 
-    /// Takes the lock for its owner, who is outside; returns false if the bias is revoked.
+    /// Takes the lock for its owner, which is outside; returns false if the bias is revoked.
     #[inline(always)]
     fn enter_by_bias(&self) -> bool {
         self.inside.store(1, Ordering::Relaxed);
-        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees `inside`; if earlier, the owner sees
-        // `revoked`.
+        // Pairs with `heavy_private` in `revoke`. If that barrier comes later, `revoke` sees `inside`; if it
+        // comes earlier, the owner sees `revoked`.
         Fencing::Asymmetric.light();
         if self.revoked.load(Ordering::Relaxed) {
             self.unlock_biased();
@@ -177,8 +181,8 @@ impl<T> BiasedLock<T> {
         self.inside.store(0, Ordering::Release);
     }
 
-    /// Takes the lock where the bias does not help: for the first time, or once the bias is revoked. Returns true if the owner has its
-    /// bias.
+    /// Takes the lock without the bias: for the first time, or once the bias is revoked. Returns true if the
+    /// owner has its bias.
     #[cold]
     #[inline(never)]
     fn lock_otherwise(&self) -> Result<bool, Forked> {
@@ -186,28 +190,29 @@ impl<T> BiasedLock<T> {
         if !self.revoked.load(Ordering::Relaxed) {
             // Relaxed: the value was made before the lock was shared, and no thread has been inside.
             let first = self.owner.compare_exchange(NO_OWNER, me, Ordering::Relaxed, Ordering::Relaxed);
-            // The owner comes here too, when it first calls another copy of this library, which has not known its number.
+            // The owner also comes here at its first call of another copy of this library, which does not
+            // know the owner's number yet.
             if (first.is_ok() || first == Err(me)) && self.lock_biased() {
                 return Ok(true);
             }
         }
         if self.owner.load(Ordering::Relaxed) == me {
-            // Relaxed: only the owner retires itself, to spare itself the detour by the bias from now on.
+            // Relaxed: only the owner retires itself, so that its later calls skip the attempt by bias.
             self.owner.store(RETIRED, Ordering::Relaxed);
         }
         if self.lock.held_by(me) {
             inside_already();
         }
         self.lock.take(me);
-        // Only the holder of the lock revokes, so this decides who does.
+        // Only a holder of the lock revokes the bias, so at most one thread does.
         if !self.revoked.load(Ordering::Relaxed) {
             self.revoke();
         }
         Ok(false)
     }
 
-    /// Ends the bias, holding the lock, and waits until the owner is outside. The owner does not tell, which would cost it a look each time
-    /// that it leaves; this happens once in the life of a lock.
+    /// Ends the bias while it holds the lock, and waits until the owner is outside. The owner sends no
+    /// signal, because that would cost a check at every release; this happens once in the life of a lock.
     fn revoke(&self) {
         self.revoked.store(true, Ordering::Relaxed);
         // Pairs with the light fence of `enter_by_bias`.
@@ -227,7 +232,8 @@ impl<T> fmt::Debug for BiasedLock<T> {
     }
 }
 
-/// The right to use the value of a lock until the guard is dropped. It belongs to the thread that took the lock.
+/// The right to use the value of a lock until the guard is dropped; it belongs to the thread that took the
+/// lock.
 pub struct Guard<'a, T> {
     biased_lock: &'a BiasedLock<T>,
     biased: bool,
@@ -237,10 +243,11 @@ pub struct Guard<'a, T> {
 }
 
 impl<'a, T> Guard<'a, T> {
-    /// True if another thread waits for the lock: a holder that waits for something should [`Guard::pause`].
+    /// Returns true if another thread waits for the lock. A holder that waits itself should then call
+    /// [`Guard::pause`].
     #[inline]
     pub fn contended(&self) -> bool {
-        // Relaxed: a hint, looked at again and again.
+        // Relaxed: this is a hint that callers check repeatedly.
         if self.biased {
             self.biased_lock.revoked.load(Ordering::Relaxed)
         } else {
@@ -248,7 +255,7 @@ impl<'a, T> Guard<'a, T> {
         }
     }
 
-    /// Releases the lock, as a drop does, inlined.
+    /// Releases the lock as a drop does, inlined.
     #[inline(always)]
     pub fn release(self) {
         let mut this = ManuallyDrop::new(self);
@@ -257,7 +264,8 @@ impl<'a, T> Guard<'a, T> {
 
     #[inline(always)]
     fn leave(&mut self) {
-        // SAFETY: the access ends here, before another thread may begin one, and is not used again: the guard is dropped or given up.
+        // SAFETY: the access ends here, before another thread may begin one. It is not used again: the guard
+        // is dropped or given up.
         unsafe { ManuallyDrop::drop(&mut self.value) };
         if self.biased {
             self.biased_lock.unlock_biased();
@@ -268,14 +276,14 @@ impl<'a, T> Guard<'a, T> {
 
     /// Releases the lock, lets a waiting thread take it first, and takes it again.
     ///
-    /// Dropping the guard and entering anew would mostly get in before the other thread has woken up.
+    /// Dropping the guard and locking again would mostly succeed before the other thread has woken up.
     ///
     /// # Errors
-    /// `Forked` in a forked child.
+    /// Fails with `Forked` in a forked child.
     pub fn pause(self) -> Result<Guard<'a, T>, Forked> {
         let biased_lock = self.biased_lock;
         if self.biased {
-            // The thread that revokes the bias holds the lock already, so this one comes in after it.
+            // A thread that revokes the bias holds the lock already, so this thread gets in after it.
             drop(self);
         } else {
             let turn = biased_lock.lock.turn_to_give();
@@ -311,7 +319,7 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// Lets time pass before the next of the looks at whether the owner is outside.
+/// Pauses before `revoke` checks again if the owner is outside.
 #[cfg(not(loom))]
 fn pause_between_looks(looks: u32) {
     match looks {

@@ -1,6 +1,6 @@
-//! Which boot of the kernel this is.
+//! The identifier of the kernel's present boot.
 
-/// Returns the identifier that the kernel drew when it started, as `/proc` has it; none if `/proc` does not tell.
+/// Returns the identifier that the kernel drew when it started; none if `/proc` does not tell.
 pub fn boot_id() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
 }

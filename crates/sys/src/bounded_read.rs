@@ -10,17 +10,18 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// The longest file of settings: hosts, places of ranks, commands, keys.
+/// The longest file of settings, in bytes: hosts, places of ranks, commands, keys.
 pub const MOST_SETTINGS: u64 = 16 << 20;
-/// The longest file of the kernel that is read: the mappings of a large process.
+/// The longest file of the kernel that is read, in bytes: the mappings of a large process.
 const MOST_KERNEL: u64 = 64 << 20;
-/// The longest file that describes something large: a network, results that were saved, a matrix.
+/// The longest file that describes something large, in bytes: a network, saved results, a matrix.
 pub const MOST_DATA: u64 = 1 << 30;
 
-/// Opens a file that is neither a device nor a pipe: those may have no end, and a pipe is not open before it has a writer.
+/// Opens a file that is neither a device nor a pipe. Those may have no end, and opening a pipe waits for a
+/// writer.
 ///
 /// # Errors
-/// As open(2); of kind `InvalidInput` for another kind of file.
+/// Fails as open(2) does; the kind is `InvalidInput` for a device or pipe.
 pub fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     match file.metadata()?.is_file() {
@@ -32,7 +33,7 @@ pub fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
 /// Reads a file of at most `most` bytes.
 ///
 /// # Errors
-/// As open(2) and read(2); of kind `FileTooLarge`, with the limit, for a longer file.
+/// Fails as open(2) and read(2) do; the kind is `FileTooLarge`, with the limit, for a longer file.
 pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     read_all(File::open(path)?, most)
 }
@@ -40,25 +41,25 @@ pub fn read(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 /// Reads a file of at most `most` bytes of text.
 ///
 /// # Errors
-/// As [`read`]; of kind `InvalidData` if it is not UTF-8.
+/// Fails as [`read`] does; the kind is `InvalidData` if the file is not UTF-8.
 pub fn read_text(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// What was read, as text.
+/// Returns bytes that were read as text.
 ///
 /// # Errors
-/// Of kind `InvalidData` if it is not UTF-8.
+/// The kind is `InvalidData` if the bytes are not UTF-8.
 pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// Reads a file of the kernel, such as `/proc/PID/stat`. Names in it are any bytes that their owners chose; those that are no text become
-/// replacement characters.
+/// Reads a file of the kernel, such as `/proc/PID/stat`. Names in it may hold any bytes; bytes that are not
+/// UTF-8 become replacement characters.
 ///
 /// # Errors
-/// As [`read`].
+/// Fails as [`read`] does.
 pub fn read_kernel(path: impl AsRef<Path>) -> io::Result<String> {
     let bytes = read(path, MOST_KERNEL)?;
     Ok(String::from_utf8(bytes)
@@ -68,14 +69,14 @@ pub fn read_kernel(path: impl AsRef<Path>) -> io::Result<String> {
 /// Reads a stream of at most `most` bytes to its end.
 ///
 /// # Errors
-/// As [`read`].
+/// Fails as [`read`] does.
 pub fn read_all(stream: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     Bounded::new(stream, most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A stream that fails beyond a number of bytes, for readers that take a stream apart as it comes.
+/// A stream that fails beyond a number of bytes, for readers that parse a stream while they read it.
 #[derive(Debug)]
 pub struct Bounded<R> {
     stream: R,
@@ -84,14 +85,14 @@ pub struct Bounded<R> {
 }
 
 impl<R: Read> Bounded<R> {
-    /// At most `most` bytes of a stream.
+    /// Returns a stream of at most `most` bytes of `stream`.
     pub fn new(stream: R, most: u64) -> Bounded<R> {
         Bounded { stream, most, left: most }
     }
 }
 
 impl<R: Read> Read for Bounded<R> {
-    /// As the stream; fails as [`read_all`] if it goes on beyond the bound.
+    /// Reads from the stream; fails as [`read_all`] does if the stream goes on beyond the bound.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 && !buffer.is_empty() {
             return match self.stream.read(&mut [0])? {
@@ -110,7 +111,7 @@ fn too_long(most: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than the limit of {}", Size(most)))
 }
 
-/// A limit, as people write it.
+/// A limit in bytes, displayed with a unit.
 struct Size(u64);
 
 impl fmt::Display for Size {

@@ -1,7 +1,7 @@
-//! The calling thread's stack: where each of its calls goes on.
+//! The calling thread's stack: the return address of each of its calls.
 //!
-//! Owns the walk, which the compiler's runtime does by the unwind tables that every program has. Never names anything: that needs files,
-//! and locks of the dynamic linker that a program may hold.
+//! Owns the walk, which the compiler's runtime does by the unwind tables of the program. Never names a
+//! function: that needs files, and locks of the dynamic linker that the program may hold.
 
 use std::ffi::{c_int, c_void};
 
@@ -13,17 +13,17 @@ unsafe extern "C" {
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
 }
 
-/// "Go on" and "stop" in the words of the unwinder.
+/// The unwinder's codes for "go on" and "stop".
 const NO_REASON: c_int = 0;
 const END_OF_STACK: c_int = 5;
 
-/// Addresses found so far.
+/// The addresses found so far.
 struct FoundFrames {
     addresses: Vec<u64>,
     most: usize,
 }
 
-/// The addresses at which the calls of this thread go on, this one's first; at most `most`.
+/// Returns the return addresses of this thread's calls, the innermost call first; at most `most`.
 pub fn addresses(most: usize) -> Vec<u64> {
     let mut found = FoundFrames { addresses: Vec::with_capacity(most), most };
     // SAFETY: `add` gets `found`, which outlives the call, and nothing else refers to it meanwhile.

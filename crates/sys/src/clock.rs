@@ -1,8 +1,8 @@
-//! The clock by which events are stamped.
+//! The clock that stamps events.
 
-/// Nanoseconds since some moment in the past, by the clock of `MPI_Wtime`.
+/// Returns nanoseconds since some moment in the past, by the clock of `MPI_Wtime`.
 ///
-/// The C library reads it: where a program is watched by another one (valgrind), only that knows the kernel's page of the clock.
+/// The C library reads the clock, because only it finds the kernel's clock page in a program under valgrind.
 pub fn monotonic_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes to `now`, which lives until it returns; this clock is always there.

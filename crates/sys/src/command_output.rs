@@ -1,6 +1,6 @@
-//! What a command prints, which may have no end.
+//! The output of a command, with a bound.
 //!
-//! Owns the bound on it: a command that prints more is killed.
+//! Owns the bound: a command that prints more is killed.
 
 use std::io::{self, Read};
 use std::process::{Command, Output, Stdio};
@@ -10,13 +10,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bounded_read::read_all;
 
-/// Runs a command to its end and takes what it prints on standard output and standard error, of each at most `most` bytes.
+/// Runs a command to its end. Returns what it prints on standard output and standard error, at most `most`
+/// bytes of each.
 ///
 /// # Errors
-/// The command or a thread cannot be started, or as [`read_all`]; then the command has been killed.
+/// Fails if the command or a thread cannot be started, or as [`read_all`] does; then the command has been
+/// killed.
 pub fn output(command: &mut Command, most: u64) -> io::Result<Output> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    // The number stays the child's until it has been waited for.
+    // The process number belongs to the child until the child has been waited for.
     let pid = Pid::from_child(&child);
     let (out, error) = (child.stdout.take(), child.stderr.take());
     let (out, error) = thread::scope(|scope| {
@@ -42,7 +44,7 @@ fn read_or_kill(stream: Option<impl Read>, most: u64, pid: Pid) -> io::Result<Ve
 }
 
 fn kill(pid: Pid) {
-    // It may have ended.
+    // The child may have ended already.
     let _ = kill_process(pid, Signal::KILL);
 }
 

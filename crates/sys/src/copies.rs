@@ -1,18 +1,20 @@
 //! The value that the copies of this library in one process share.
 //!
-//! A program may load several libraries that contain this one: MPI's, that for C, the module for Python. A process is one rank of its
-//! job, so the copy that joins the job first offers what it has to the others. Each copy keeps one offer behind the exported function
-//! [`canele_offer`]; a copy that looks for an offer asks the same function of every other library of the system that is loaded.
+//! A program may load several libraries that contain this one: MPI's, that for C, the module for Python. A
+//! process is one rank of its job, so the copy that joins the job first offers its engine to the others. Each
+//! copy keeps one offer behind the exported function [`canele_offer`]; a copy that looks for an offer asks
+//! the same function of every other loaded library of the system.
 //!
 //! ```text
-//!   libmpi_abi.so.1: offer(engine)          _native.abi3.so: find() ──dlsym──▶ libmpi_abi.so.1: canele_offer_version ──▶ 1
-//!                                                                                               canele_offer ──▶ engine
+//!   libmpi_abi.so.1: offer(engine)
+//!   _native.abi3.so: find() ──dlsym──▶ libmpi_abi.so.1: canele_offer_version ──▶ 1
+//!                                                       canele_offer ──▶ engine
 //! ```
-//! Two copies may use one value only if they agree on two numbers. The first is the [`VERSION`] of what they share, which people can
-//! compare. The second is the [`identity`] of the build: two copies of one version may come from different sources, compilers or options,
-//! unlike those of one package. A copy that finds other numbers does not use the value, and says why ([`CannotShare`]). Statics and
-//! thread-local variables are not shared:
-//! each copy has its own, and the users of this module say which of them must agree. A library that has been found is never
+//! Two copies may use one value only if they agree on two numbers. The first is the [`VERSION`] of the shared
+//! interface, which people can compare. The second is the [`identity`] of the build: copies of one version
+//! may come from different sources, compilers or options. A copy that finds other numbers does not use the
+//! value, and reports why ([`CannotShare`]). Statics and thread-local variables are not shared: each copy has
+//! its own, and the users of this module say which of them must agree. A library that has been found is never
 //! unloaded.
 
 mod refusal;
@@ -27,7 +29,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use libloading::os::unix::{Library, RTLD_LAZY};
 pub use refusal::{CannotShare, CopyLibrary};
 
-/// The version of what copies share: the types of the exported functions, the state of a shared value, and the rules of its use.
+/// The version of the shared interface: types of the exported functions, state of a shared value, and rules
+/// of its use.
 ///
 /// A release that changes one of these raises it.
 pub const VERSION: u32 = 1;
@@ -36,10 +39,10 @@ pub const VERSION: u32 = 1;
 pub const LIBRARIES: [&str; 5] =
     ["libmpi_abi.so.1", "libmpi.so.12", "libmpi.so.40", "libcanele.so.0", "libcanele-python.so"];
 
-/// What a copy offers.
+/// The value that a copy offers to the others.
 struct Offer {
     identity: u64,
-    /// Makes a pointer by `Arc::into_raw`, if the value lives.
+    /// Makes a pointer by `Arc::into_raw`, if the value is alive.
     value: Box<dyn Fn() -> Option<*const c_void> + Send>,
 }
 
@@ -48,16 +51,17 @@ static OFFER: Mutex<Option<Offer>> = Mutex::new(None);
 /// The answer of [`canele_offer`].
 #[repr(C)]
 pub struct OfferAnswer {
-    /// Where the copy keeps its offer, which tells copies apart.
+    /// The address of the copy's own offer, which tells copies apart.
     copy: usize,
     /// True if there is a value.
     has_value: bool,
-    /// The value, by `Arc::into_raw`, if the identity was right; else null.
+    /// The value, by `Arc::into_raw`, if the identity matches; else null.
     value: *const c_void,
 }
 
 impl OfferAnswer {
-    /// Decides what becomes of the answer of a library with this version, which is none where the library has no [`canele_offer_version`].
+    /// Decides if the answer of a library with this version can be used. The version is none if the library
+    /// lacks [`canele_offer_version`].
     fn verdict(&self, version: Option<u32>) -> OfferVerdict {
         if !self.has_value {
             OfferVerdict::NothingOffered
@@ -71,20 +75,20 @@ impl OfferAnswer {
     }
 }
 
-/// What becomes of an answer.
+/// The decision about the answer of another copy.
 #[derive(Debug, PartialEq, Eq)]
 enum OfferVerdict {
     NothingOffered,
-    /// The value is not touched, whatever the copy gave.
+    /// The other copy has another version; its value is never touched.
     OtherVersion,
     OtherBuild,
     Shared,
 }
 
-/// A number for a type of one build: equal in copies that may share values of it.
+/// Returns a number for a type of one build. It is equal in copies that may share values of the type.
 pub fn identity<T: Any>(build: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    // The compiler and the features of all that a type consists of are in its number.
+    // The compiler and the features of every part of the type are in its number.
     (VERSION, build, TypeId::of::<T>(), size_of::<T>(), align_of::<T>()).hash(&mut hasher);
     hasher.finish()
 }
@@ -93,7 +97,7 @@ fn offered() -> MutexGuard<'static, Option<Offer>> {
     OFFER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Offers `value` to the other copies, as long as it lives, in place of what was offered before.
+/// Offers `value` to the other copies while it is alive, in place of an earlier offer.
 pub fn offer<T: Any + Send + Sync>(build: &str, value: &Arc<T>) {
     let value: Weak<T> = Arc::downgrade(value);
     *offered() = Some(Offer {
@@ -102,13 +106,15 @@ pub fn offer<T: Any + Send + Sync>(build: &str, value: &Arc<T>) {
     });
 }
 
-/// Returns the version of what this copy shares. Other copies find the function by its name and call it before [`canele_offer`].
+/// Returns the version of this copy's shared interface. Other copies find the function by its name and call
+/// it before [`canele_offer`].
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_offer_version() -> u32 {
     VERSION
 }
 
-/// Returns what this copy offers to one with this identity. For other copies, which find it by its name; its type is the same in all versions.
+/// Returns this copy's offer to a copy with this identity. Other copies find the function by its name; its
+/// type is the same in all versions.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_offer(identity: u64) -> OfferAnswer {
     let copy = &raw const OFFER as usize;
@@ -121,18 +127,19 @@ pub extern "C" fn canele_offer(identity: u64) -> OfferAnswer {
     OfferAnswer { copy, has_value: value.is_some(), value: value.unwrap_or(ptr::null()) }
 }
 
-/// Finds what another copy offers.
+/// Finds the offer of another copy.
 ///
 /// # Errors
-/// A copy offers something, and has another version or is of another build.
+/// Fails if a copy with another version or of another build offers a value.
 pub fn find<T: Any + Send + Sync>(build: &str) -> Result<Option<Arc<T>>, CannotShare> {
     let identity = identity::<T>(build);
     let mut found = Ok(None);
-    // All of them, this one too: none is unloaded whose code a shared value may call.
+    // All libraries stay loaded, this one too: a shared value may call code of any of them.
     for name in LIBRARIES {
         let Some(LoadedCopy { version, answer, address }) = ask(name, identity) else { continue };
         let verdict = answer.verdict(version);
-        // SAFETY: the copy made it by `Arc::into_raw` of an `Arc<T>` for us, and its `T` is ours: versions and identities are equal.
+        // SAFETY: the copy made it by `Arc::into_raw` of an `Arc<T>` for us, and its `T` is ours: versions
+        // and identities are equal.
         let value = (verdict == OfferVerdict::Shared).then(|| unsafe { Arc::from_raw(answer.value.cast()) });
         if answer.copy == &raw const OFFER as usize {
             continue;
@@ -149,18 +156,18 @@ pub fn find<T: Any + Send + Sync>(build: &str) -> Result<Option<Arc<T>>, CannotS
     found
 }
 
-/// A library that is loaded, and what it answered.
+/// A library that is loaded, and its answer.
 struct LoadedCopy {
     version: Option<u32>,
     answer: OfferAnswer,
-    /// Of its code.
+    /// An address in the library's code.
     address: *const c_void,
 }
 
-/// Asks a library, if it is loaded.
+/// Asks a library for its offer, if it is loaded.
 fn ask(name: &str, identity: u64) -> Option<LoadedCopy> {
-    // SAFETY: a library that is loaded already runs no code when it is opened again. It stays open, as its code may be what a value
-    // refers to.
+    // SAFETY: a library that is loaded already runs no code when it is opened again. It stays open, because a
+    // value may refer to its code.
     let library = unsafe { Library::open(Some(name), RTLD_LAZY | libc::RTLD_NOLOAD) }.ok()?;
     let library = ManuallyDrop::new(library);
     // SAFETY: the name is of this system alone, and its type has been this one in all versions that have it.

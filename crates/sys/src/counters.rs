@@ -1,10 +1,10 @@
 //! The counters of a rank: one table gives each its name, unit and meaning.
 //!
-//! They lie in shared memory, so that the launcher can read those of a rank that no longer answers. Each
-//! counter has one writer at a time (a rank's threads take turns at its lock), so counting is a plain load,
-//! addition and store (invariant I1).
+//! The counters lie in shared memory, so that the launcher can read those of a rank that no longer answers.
+//! Each counter has one writer at a time (a rank's threads take turns at its lock), so counting is a plain
+//! load, addition and store (invariant I1).
 //!
-//! What this module never does: count anything by itself, or read a clock.
+//! This module never counts anything by itself, and never reads a clock.
 
 use crate::atomic::{AtomicU64, Ordering};
 use std::ops::Index;
@@ -12,7 +12,7 @@ use std::ops::Index;
 /// Turns the table below into the enumeration and its rows.
 macro_rules! counters {
     ($($variant:ident, $name:literal, $unit:literal, $doc:literal $(, $class:ident)?;)*) => {
-        /// What is counted. The number of a counter is its slot.
+        /// A counter of a rank. Its number is its slot.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Counter {
             $(#[doc = concat!($unit, " ", $doc, ".")] $variant,)*
@@ -30,13 +30,13 @@ macro_rules! counters {
                 },)*
             ];
 
-            /// How many slots the counters of a rank take.
+            /// The number of slots that the counters of a rank take.
             pub const COUNT: usize = Counter::TABLE.len();
         }
     };
 }
 
-/// The class of a row: the one that it names, or else the one that its unit suggests.
+/// Expands to the class of a row: the one that the row names, or else the one that its unit suggests.
 macro_rules! class {
     ($unit:literal) => {
         CounterClass::of_unit($unit)
@@ -113,7 +113,7 @@ counters! {
 }
 
 impl Counter {
-    /// What it is of two lanes of a rank together; 0 of one that has nothing to tell.
+    /// Returns the value for two lanes of a rank together; a lane that has no value passes 0.
     pub fn of_both(self, one: u64, other: u64) -> u64 {
         use Counter::*;
         match self {
@@ -127,25 +127,25 @@ impl Counter {
     }
 }
 
-/// What kind of number a counter is, which says how it moves (MPI 5.0, §15.3.7).
+/// The kind of number that a counter is, which says how it moves (MPI 5.0, §15.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterClass {
-    /// How often something happened: it only grows.
+    /// A number of events: it only grows.
     Count,
-    /// A sum over what happened: it only grows.
+    /// A sum over events: it only grows.
     Sum,
-    /// Time that has passed: it only grows.
+    /// Elapsed time: it only grows.
     Timer,
-    /// How much of something there is now.
+    /// An amount that exists now.
     Level,
-    /// How large something is, which hardly ever changes.
+    /// A size, which hardly ever changes.
     Size,
     /// The highest level so far.
     HighWatermark,
 }
 
 impl CounterClass {
-    /// The class of what is counted in a unit.
+    /// Returns the class of counters with this unit.
     const fn of_unit(unit: &str) -> Self {
         match unit.as_bytes() {
             b"bytes" => Self::Sum,
@@ -154,47 +154,47 @@ impl CounterClass {
     }
 }
 
-/// What the table says of one counter.
+/// The table's row for one counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterRow {
     /// The counter.
     pub counter: Counter,
     /// Its name in listings.
     pub name: &'static str,
-    /// What it counts.
+    /// The unit of the counted things.
     pub unit: &'static str,
-    /// What of the unit it counts: read unit and meaning as one phrase.
+    /// The things that it counts: read unit and meaning as one phrase.
     pub doc: &'static str,
-    /// What kind of number it is.
+    /// The kind of number that it is.
     pub class: CounterClass,
 }
 
-/// The counters of one rank, wherever they lie.
+/// The counters of one rank, in any memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Counters<'a> {
     slots: &'a [AtomicU64],
 }
 
 impl<'a> Counters<'a> {
-    /// The counters that lie in the first [`Counter::COUNT`] of `slots`.
+    /// Returns the counters that lie in the first [`Counter::COUNT`] of `slots`.
     ///
     /// # Panics
-    /// If there are fewer slots: the layout of a segment was checked before.
+    /// Panics if there are fewer slots: the layout of a segment was checked before.
     pub fn new(slots: &'a [AtomicU64]) -> Counters<'a> {
         let have = slots.len();
         assert!(have >= Counter::COUNT, "{} counters do not fit in {have} slots", Counter::COUNT);
         Counters { slots: &slots[..Counter::COUNT] }
     }
 
-    /// Adds `n`. Only one thread at a time may do so: two at once may lose counts (and nothing else).
+    /// Adds `n`. Only one thread at a time may call it: two at once may lose counts, but do no other harm.
     #[inline(always)]
     pub fn add(&self, counter: Counter, n: u64) {
         let slot = &self.slots[counter as usize];
-        // Relaxed: a counter publishes nothing, and readers only want a recent value.
+        // Relaxed: a counter publishes nothing, and readers only need a recent value.
         slot.store(slot.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
-    /// The values now; each is right, but they may belong to slightly different moments.
+    /// Returns the present values; each is right, but they may belong to slightly different moments.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { values: std::array::from_fn(|i| self.slots[i].load(Ordering::Relaxed)) }
     }
@@ -207,12 +207,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Each counter's row with its value, in the order of the table.
+    /// Iterates over each counter's row with its value, in the order of the table.
     pub fn iter(&self) -> impl Iterator<Item = (&'static CounterRow, u64)> {
         Counter::TABLE.iter().zip(self.values)
     }
 
-    /// What was counted here and there together, on two lanes of a rank.
+    /// Returns the values of two lanes of a rank together.
     pub fn with(&self, other: &Snapshot) -> Snapshot {
         let together = |row: &CounterRow| {
             let at = row.counter as usize;
@@ -221,7 +221,7 @@ impl Snapshot {
         Snapshot { values: std::array::from_fn(|i| together(&Counter::TABLE[i])) }
     }
 
-    /// What was counted after `earlier` was taken.
+    /// Returns the counts since `earlier` was taken.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
         Snapshot { values: std::array::from_fn(|i| self.values[i].wrapping_sub(earlier.values[i])) }
     }

@@ -1,16 +1,18 @@
-//! The symbols by which a parallel debugger finds the ranks of a job, in the process that has started them (the MPIR Process Acquisition
-//! Interface, version 1.0).
+//! The symbols by which a parallel debugger finds the ranks of a job in the launcher's process (the MPIR
+//! Process Acquisition Interface, version 1.0).
 //!
-//! Owns the table of processes, what goes with it, and the function at which debuggers set a breakpoint. A debugger stops this process
-//! and reads all of it by name; it writes one variable. Nothing here waits, and nothing here is known of ranks but what the table says.
+//! Owns the table of processes, its variables, and the function at which debuggers set a breakpoint. A
+//! debugger stops this process and reads all of it by name; it writes one variable. Nothing here waits, and
+//! the table holds all that is known of ranks here.
 //!
 //! ```text
 //!   MPIR_proctable ──▶ │ host, executable, pid │ … MPIR_proctable_size of them
-//!   MPIR_debug_state   1 with a table, 2 while the job is being aborted      MPIR_Breakpoint()   called after each change
+//!   MPIR_debug_state    1 with a table, 2 while the job is being aborted
+//!   MPIR_Breakpoint()   called after each change
 //! ```
-//! The symbols are defined in assembler. Names that Rust defines are exported by every library that contains this crate, and debuggers
-//! would take a rank for a launcher; names of the assembler are exported only where a linker is told so, as it is for the command. The
-//! compiler cannot assume either that this process alone writes the variables.
+//! The symbols are defined in assembler. A library with this crate exports each name that Rust defines, so
+//! debuggers would take a rank for a launcher. The linker exports names of the assembler only on request, as
+//! for the command. The compiler cannot assume that this process alone writes the variables.
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
@@ -33,8 +35,8 @@ std::arch::global_asm!(
     "mpir_variable MPIR_proctable_size, 4",
     "mpir_variable MPIR_debug_state, 4",
     "mpir_variable MPIR_being_debugged, 4",
-    // Of these three it only matters that they are there: this process is no rank, it lets ranks go on by itself once the debugger
-    // has seen the table, and no library shows their message queues.
+    // Debuggers only check that these three exist: this process is no rank, it lets ranks go on by itself
+    // once the debugger has read the table, and no library shows their message queues.
     "mpir_variable MPIR_i_am_starter, 4",
     "mpir_variable MPIR_partial_attach_ok, 4",
     "mpir_variable MPIR_ignore_queues, 4",
@@ -50,7 +52,8 @@ std::arch::global_asm!(
     pointer = const size_of::<*const u8>(),
 );
 
-// SAFETY: all of them are defined above. The variables have these sizes and are aligned to eight bytes; zeros are values of their types.
+// SAFETY: all of them are defined above. The variables have these sizes and are aligned to eight bytes; zeros
+// are values of their types.
 // The function returns at once, and changes nothing.
 unsafe extern "C" {
     #[link_name = "MPIR_proctable"]
@@ -67,9 +70,9 @@ unsafe extern "C" {
     safe fn stop_for_debugger();
 }
 
-/// `MPIR_DEBUG_SPAWNED`: the table has what was started.
+/// `MPIR_DEBUG_SPAWNED`: the table holds the started processes.
 const SPAWNED: u32 = 1;
-/// `MPIR_DEBUG_ABORTING`: the job is being aborted, the text says why.
+/// `MPIR_DEBUG_ABORTING`: the job is being aborted; the text gives the reason.
 const ABORTING: u32 = 2;
 
 /// A process of the job.
@@ -92,7 +95,7 @@ struct TableEntry {
     pid: c_int,
 }
 
-/// A table with the texts that its entries point to.
+/// A table and the texts that its entries point to.
 struct ProcessTable {
     entries: Vec<TableEntry>,
     _texts: Vec<CString>,
@@ -105,7 +108,7 @@ impl ProcessTable {
     fn new<'a>(processes: impl Iterator<Item = DebuggedProcess<'a>>) -> ProcessTable {
         let mut texts = Vec::new();
         let mut keep = |text: &[u8]| {
-            // A text with a zero in it is no name of a file or host.
+            // A text with a zero in it is not the name of a file or host.
             let text = CString::new(text).unwrap_or_default();
             let place = text.as_ptr();
             texts.push(text);
@@ -120,7 +123,8 @@ impl ProcessTable {
         ProcessTable { entries, _texts: texts }
     }
 
-    /// Leads the debugger to this table. It may stop this process between any two instructions: the size is never that of a longer table.
+    /// Publishes this table to the debugger. A debugger may stop this process between any two instructions,
+    /// so the size never exceeds that of the present table.
     fn publish(&mut self) {
         let size = self.entries.len() as u32;
         TABLE_SIZE.store(size.min(TABLE_SIZE.load(Ordering::Relaxed)), Ordering::Release);
@@ -129,16 +133,17 @@ impl ProcessTable {
     }
 }
 
-/// The table that is published, until the next one is or the process ends.
+/// The published table; it stays until the next one is published or the process ends.
 static PUBLISHED: Mutex<Option<ProcessTable>> = Mutex::new(None);
 static ABORT_REASON: OnceLock<CString> = OnceLock::new();
 
-/// Returns true if a debugger has said that it wants to attach to the processes that this one starts.
+/// Returns true if a debugger has announced that it attaches to the processes that this one starts.
 pub fn is_debugged() -> bool {
     IS_DEBUGGED.load(Ordering::Relaxed) != 0
 }
 
-/// Replaces the table by these processes, and tells a debugger: if there is one, it stops this process and lets it go on later.
+/// Replaces the table by these processes and calls the breakpoint. An attached debugger stops this process
+/// there and resumes it later.
 pub fn publish_processes<'a>(processes: impl Iterator<Item = DebuggedProcess<'a>>) {
     let mut published = PUBLISHED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut table = ProcessTable::new(processes);

@@ -1,7 +1,7 @@
-//! Memory of devices, such as graphics processors: which memory of the program the processors of the host cannot read.
+//! Memory of devices, such as graphics processors, which the processors of the host cannot read.
 //!
-//! Owns the program's function that knows it. [`memory_at`] is asked once where an address enters the library; a program without such a
-//! function pays one load there. Never touches the memory.
+//! Owns the program's function that knows such memory. [`memory_at`] is called once where an address enters
+//! the library; without such a function it costs one load. Never touches the memory.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -9,18 +9,18 @@ use std::sync::OnceLock;
 
 use libloading::os::unix::Library;
 
-/// Where memory lies.
+/// The kind of a piece of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MemoryKind {
-    /// Where the processors of the host read and write it.
+    /// Memory that the processors of the host read and write.
     #[default]
     Host,
-    /// On a device, with its number.
+    /// Memory of the device with this number.
     Device(u32),
 }
 
 bitflags::bitflags! {
-    /// Kinds of memory, which a rail can send from and receive into.
+    /// Kinds of memory that a rail can send from and receive into.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct MemoryKinds: u8 {
         /// [`MemoryKind::Host`].
@@ -31,7 +31,7 @@ bitflags::bitflags! {
 }
 
 impl MemoryKind {
-    /// The set of this kind alone.
+    /// Returns the set of this kind alone.
     pub fn as_set(self) -> MemoryKinds {
         match self {
             Self::Host => MemoryKinds::HOST,
@@ -49,17 +49,18 @@ impl fmt::Display for MemoryKind {
     }
 }
 
-/// Says of which device an address is, by its number; less than 0: of none.
+/// Returns the number of the device that an address belongs to; a number less than 0 means no device.
 type DeviceOf = extern "C" fn(address: *const c_void) -> c_int;
 
 static DEVICE_OF: OnceLock<DeviceOf> = OnceLock::new();
 
-/// Asks this function of all addresses from now on; the first one that was given stays.
+/// Uses this function for all later addresses; the first function that was given stays.
 fn ask(device_of: DeviceOf) {
     let _ = DEVICE_OF.set(device_of);
 }
 
-/// Asks the function `canele_device_of` of the program, or of a library that was loaded with it, if there is one.
+/// Uses the function `canele_device_of` of the program, or of a library that was loaded with it, if there is
+/// one.
 pub fn ask_program() {
     let program = Library::this();
     // SAFETY: the name is of this system alone, and its type is this one.
@@ -68,12 +69,13 @@ pub fn ask_program() {
     }
 }
 
-/// Returns whether a function is asked, so that memory may be of a device.
+/// Returns true if a function is used, so memory may belong to a device.
 pub fn is_asked() -> bool {
     DEVICE_OF.get().is_some()
 }
 
-/// The memory of `len` bytes from an address: a device's, if the first or the last of them is. No bytes are the host's.
+/// Returns the kind of `len` bytes from an address: a device's if its first or last byte is. Zero bytes are
+/// the host's.
 #[inline(always)]
 pub fn memory_at(start: *const c_void, len: usize) -> MemoryKind {
     match DEVICE_OF.get() {

@@ -1,8 +1,9 @@
-//! Arithmetic on the processor's 80-bit extended numbers, C's `long double` here, of which Rust has no type.
+//! Arithmetic on the processor's 80-bit extended numbers, C's `long double` on x86, for which Rust has no
+//! type.
 //!
-//! A number is the 16 bytes it takes in memory; the last 6 mean nothing and are zero in results. Rounding is that of the
-//! x87's control word, which by default rounds to nearest, ties to even, with all 64 bits of precision. Never
-//! keeps anything on the x87's stack between two calls.
+//! A number is its 16 bytes in memory; the last 6 mean nothing and are zero in results. Rounding follows the
+//! x87's control word: by default to nearest, ties to even, with all 64 bits of precision. Never keeps
+//! anything on the x87's stack between two calls.
 
 use std::arch::asm;
 use std::cmp::Ordering;
@@ -15,8 +16,8 @@ macro_rules! operations {
         $(#[$doc])*
         pub fn $name(a: Extended, b: Extended) -> Extended {
             let mut result = [0; 16];
-            // SAFETY: 10 bytes are read of each operand and written to the result, which has 16; the x87's stack is empty
-            // before, as every register of it is given up, and after.
+            // SAFETY: 10 bytes are read of each operand and written to the result, which has 16. The x87's
+            // stack is empty before, since every register of it is declared clobbered, and after.
             unsafe {
                 asm!(
                     "fld tbyte ptr [{a}]",
@@ -36,26 +37,26 @@ macro_rules! operations {
     )*};
 }
 operations! {
-    /// Their sum.
+    /// Returns the sum.
     add "faddp st(1), st"
-    /// The second taken from the first.
+    /// Returns the first number minus the second.
     subtract "fsubp st(1), st"
-    /// Their product.
+    /// Returns the product.
     multiply "fmulp st(1), st"
 }
 
-/// The sign and the exponent, and the mantissa with its leading one.
+/// Returns the sign with the exponent, and the mantissa with its leading one.
 fn parts(x: Extended) -> (u16, u64) {
     let [low @ .., _, _, _, _, _, _, _, _] = x;
     (u16::from_le_bytes([x[8], x[9]]), u64::from_le_bytes(low))
 }
 
-/// Whether its sign bit is set.
+/// Returns true if the sign bit is set.
 pub fn is_negative(x: Extended) -> bool {
     parts(x).0 >> 15 == 1
 }
 
-/// Whether it is not a number: a NaN, or one of the encodings that the processor refuses.
+/// Returns true for a NaN or an encoding that the processor refuses.
 pub fn is_nan(x: Extended) -> bool {
     let (exponent, mantissa) = (parts(x).0 & 0x7fff, parts(x).1);
     match exponent {
@@ -65,7 +66,7 @@ pub fn is_nan(x: Extended) -> bool {
     }
 }
 
-/// How they compare, if both are numbers; zeros are equal.
+/// Compares two numbers; none if one is a NaN. Zeros are equal.
 pub fn compare(a: Extended, b: Extended) -> Option<Ordering> {
     let signed = |x| {
         let (exponent, mantissa) = parts(x);
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A 64-bit number, which is one of extended precision too.
+    /// Converts a 64-bit number, which extended precision represents exactly.
     fn of(x: f64) -> Extended {
         let mut result = [0; 16];
         // SAFETY: 8 bytes are read and 10 written; the x87's stack is empty before and after.

@@ -1,13 +1,13 @@
-//! Reads and writes of a file in memory that is known by its address: memory that other processes may access, too, to which there are no
-//! references.
+//! Reads and writes of a file to and from memory that is known by its address. Other processes may access the
+//! memory, too, so there are no references to it.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Writes `len` bytes from `from` on, whatever signals come.
+/// Writes `len` bytes from `from` on; restarts after signals.
 ///
 /// # Errors
-/// The system fails; what was written before stays.
+/// Fails if the system does; bytes that were written before stay.
 ///
 /// # Safety
 /// The bytes can be read during the call.
@@ -25,10 +25,11 @@ pub unsafe fn write_all(file: BorrowedFd<'_>, from: *const u8, len: usize, offse
     Ok(())
 }
 
-/// Reads up to `len` bytes to `to`, whatever signals come; fewer at the end of the file. Says how many.
+/// Reads up to `len` bytes to `to`, fewer at the end of the file; restarts after signals. Returns the number
+/// of bytes.
 ///
 /// # Errors
-/// The system fails.
+/// Fails if the system does.
 ///
 /// # Safety
 /// The bytes can be written during the call, and nothing relies on their values.
@@ -50,7 +51,7 @@ fn place(offset: u64, done: usize) -> io::Result<i64> {
     i64::try_from(offset.saturating_add(done as u64)).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// The bytes that a call moved; nothing if a signal came.
+/// Returns the number of bytes that a call moved; none if a signal interrupted it.
 fn moved(n: isize) -> io::Result<Option<usize>> {
     match usize::try_from(n) {
         Ok(n) => Ok(Some(n)),

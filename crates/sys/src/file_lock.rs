@@ -1,22 +1,22 @@
-//! Locks on ranges of a file that belong to an open file description: threads and processes that opened the file themselves exclude each
-//! other, and the kernel releases what a dead process held.
+//! Locks on ranges of a file that belong to an open file description. Threads and processes that opened the
+//! file themselves exclude each other, and the kernel releases the locks of a dead process.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// What a lock keeps out.
+/// The kind of a lock, which says which other locks it excludes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockKind {
-    /// Exclusive locks; the descriptor must be open for reading.
+    /// Excludes exclusive locks; the descriptor must be open for reading.
     Shared,
-    /// All others; the descriptor must be open for writing.
+    /// Excludes all other locks; the descriptor must be open for writing.
     Exclusive,
 }
 
 /// Waits until `len` bytes from `start` on can be locked, and locks them.
 ///
 /// # Errors
-/// The descriptor does not permit it; the file system has no locks.
+/// Fails if the descriptor does not permit it, or the file system has no locks.
 pub fn lock(descriptor: BorrowedFd<'_>, kind: LockKind, start: u64, len: u64) -> io::Result<()> {
     let kind = match kind {
         LockKind::Shared => libc::F_RDLCK,
@@ -28,7 +28,7 @@ pub fn lock(descriptor: BorrowedFd<'_>, kind: LockKind, start: u64, len: u64) ->
 /// Releases the locks of this descriptor on `len` bytes from `start` on.
 ///
 /// # Errors
-/// The descriptor is none.
+/// Fails if the descriptor is not open.
 pub fn unlock(descriptor: BorrowedFd<'_>, start: u64, len: u64) -> io::Result<()> {
     set(descriptor, libc::F_UNLCK, start, len)
 }
@@ -41,7 +41,8 @@ fn set(descriptor: BorrowedFd<'_>, kind: libc::c_int, start: u64, len: u64) -> i
     range.l_start = i64::try_from(start).map_err(|_| io::ErrorKind::InvalidInput)?;
     range.l_len = i64::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
     loop {
-        // SAFETY: the descriptor is open as long as it is borrowed; the kernel reads the struct, which lives during the call.
+        // SAFETY: the descriptor is open as long as it is borrowed; the kernel reads the struct, which lives
+        // during the call.
         let done = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_OFD_SETLKW, &raw const range) };
         if done == 0 {
             return Ok(());
@@ -71,7 +72,7 @@ mod tests {
         unlock(other.as_fd(), 5, 10).unwrap();
         lock(one.as_fd(), LockKind::Exclusive, 0, 10).unwrap();
         lock(other.as_fd(), LockKind::Exclusive, 10, 10).unwrap();
-        // Another description of the same bytes waits until they are released.
+        // Another description of these bytes waits until they are released.
         let waiting = std::thread::spawn(move || {
             lock(other.as_fd(), LockKind::Exclusive, 0, 10).unwrap();
         });

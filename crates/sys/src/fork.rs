@@ -1,11 +1,11 @@
-//! Who is calling: a number for each thread, and whether the process is a forked child.
+//! The identity of the caller: a number for each thread, and a flag for forked children.
 //!
-//! A forked child shares its parent's segments but is not the parent's rank; whatever it said there would be
-//! said in the parent's name. A hook that runs in the child takes the thread's number away, so that the
-//! child fails the comparison every call makes anyway, and fork costs the fast path nothing.
+//! A forked child shares its parent's segments but is not the parent's rank, so it must not act in the
+//! parent's name. A hook in the child clears the thread's number. Then the comparison that every call makes
+//! fails there, and the fast path pays nothing for fork.
 //!
-//! What this module never does: see children made without the hooks of `pthread_atfork` (`vfork`, bare
-//! `clone`): they may only start another program.
+//! This module never sees children made without the hooks of `pthread_atfork` (`vfork`, bare `clone`): they
+//! may only start another program.
 
 /// The number of a thread.
 mod thread_word {
@@ -21,28 +21,30 @@ use thiserror::Error;
 #[error("a forked child cannot use its parent's connections: only the rank itself may call Canelé")]
 pub struct Forked;
 
-/// The number of a thread that has none yet, or that is a forked child's.
+/// The number of a thread that has none yet, or runs in a forked child.
 pub(crate) const NO_TOKEN: u64 = 0;
 
-/// This thread's number, or [`NO_TOKEN`]: one load.
+/// Returns this thread's number, or [`NO_TOKEN`], by one load.
 #[inline(always)]
 pub(crate) fn known_token() -> u64 {
     thread_word::get()
 }
 
-/// Returns this thread's number, unique among the threads of the process; 0 before its first call of an engine, and in a forked child.
+/// Returns this thread's number, unique among the threads of the process. It is 0 before the thread's first
+/// call of an engine, and in a forked child.
 #[inline(always)]
 pub fn thread_number() -> u64 {
     known_token()
 }
 
-/// This thread's number, unique among the threads of the process; given on the first call.
+/// Returns this thread's number, unique among the threads of the process; the first call assigns it.
 ///
-/// It is the system's, so that all copies of this library in the process ([`crate::copies`]) agree on it. The system gives the number of a
-/// thread that has ended to a later one, which sees all that the earlier one did: it had ended before.
+/// It is the system's number, so that all copies of this library in the process ([`crate::copies`]) agree on
+/// it. The system may reuse the number of an ended thread; the later thread sees all effects of the earlier
+/// one.
 ///
 /// # Errors
-/// In a forked child no thread gets one.
+/// Fails in a forked child.
 pub fn token() -> Result<u64, Forked> {
     if forked() {
         return Err(Forked);
@@ -58,7 +60,7 @@ fn number() -> u64 {
     rustix::thread::gettid().as_raw_nonzero().get() as u64
 }
 
-/// Models and interpreters have no threads of the system.
+/// Returns a number from a counter, since models and interpreters have no threads of the system.
 #[cfg(any(loom, miri))]
 fn number() -> u64 {
     static LAST: std::sync::Mutex<u64> = std::sync::Mutex::new(NO_TOKEN);
@@ -78,38 +80,39 @@ mod hook {
 
     static FORKED: AtomicBool = AtomicBool::new(false);
 
-    /// Installs the hook, once. A fork before that is not noticed.
+    /// Installs the hook, once. An earlier fork is not noticed.
     ///
     /// # Panics
-    /// If there is no memory for one hook.
+    /// Panics if there is no memory for the hook.
     pub fn watch() {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(|| {
-            // SAFETY: `in_child` is a function for the rest of the program and only stores two plain values, so
-            // it may run in the child of a process with many threads.
+            // SAFETY: `in_child` is a function for the rest of the program and only stores two plain values,
+            // so it may run in the child of a process with many threads.
             let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
             assert_eq!(refused, 0, "pthread_atfork: no memory");
         });
     }
 
-    /// Whether this process was forked from one that had called [`watch`].
+    /// Returns true if this process was forked from one that had called [`watch`].
     pub fn forked() -> bool {
-        // Relaxed: the flag is stored before the child's only thread runs on.
+        // Relaxed: the flag is stored before the child's only thread continues.
         FORKED.load(Ordering::Relaxed)
     }
 
-    /// Async-signal-safe: the number is a plain thread-local without a destructor.
+    /// Clears the number in the child. It is async-signal-safe: the number is a plain thread-local without a
+    /// destructor.
     extern "C" fn in_child() {
         FORKED.store(true, Ordering::Relaxed);
         thread_word::set(NO_TOKEN);
     }
 }
 
-/// Models have no processes.
+/// Does nothing: models have no processes.
 #[cfg(loom)]
 pub fn watch() {}
 
-/// Models have no processes.
+/// Returns false: models have no processes.
 #[cfg(loom)]
 pub fn forked() -> bool {
     false
@@ -119,7 +122,7 @@ pub fn forked() -> bool {
 pub(crate) mod tests {
     use super::*;
 
-    /// Runs `child` in a forked child and returns its answer, a number below 256.
+    /// Runs `child` in a forked child and returns its result, a number below 256.
     pub(crate) fn in_forked_child(child: impl FnOnce() -> u8) -> i32 {
         // SAFETY: the child calls nothing that a lock of another thread could block, and leaves by _exit.
         let pid = unsafe { libc::fork() };

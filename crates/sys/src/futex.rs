@@ -1,23 +1,24 @@
 //! Sleeping on a word, and waking threads of any process that sleep on it.
 //!
 //! The futexes are shared ones (not `FUTEX_PRIVATE_FLAG`), since the word usually lies in a segment that
-//! several processes map. A return from [`wait`] promises nothing about the word: look again.
+//! several processes map. A return from [`wait`] promises nothing about the word: callers must check it
+//! again.
 //!
-//! What this module never does: spin, read the word itself, or decide who must be woken.
+//! This module never spins, reads the word itself, or decides which thread must be woken.
 
 #[cfg(not(loom))]
 pub use kernel::{MOST_WORDS, wait, wait_on_any, wake};
 #[cfg(loom)]
 pub use modelled::{wait, wake};
 
-/// Why [`wait`] returned.
+/// The reason why [`wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     /// Another thread woke the word, a signal arrived, or nothing happened at all (spurious).
     Woken,
     /// The word did not hold the expected value, so the thread did not sleep.
     Changed,
-    /// The time was over.
+    /// The time limit passed.
     TimedOut,
 }
 
@@ -32,15 +33,15 @@ mod kernel {
     use rustix::thread::futex::{self, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
     use std::time::Duration;
 
-    /// So many words one thread can sleep on.
+    /// The number of words that one thread can sleep on.
     pub const MOST_WORDS: usize = 128;
 
     /// Sleeps while `word` holds `expected`, for at most `time` (`None`: for ever).
     ///
     /// # Panics
-    /// If the kernel refuses futexes altogether, without which no rank could ever sleep.
+    /// Panics if the kernel refuses futexes, without which no rank could ever sleep.
     pub fn wait(word: &AtomicU32, expected: u32, time: Option<Duration>) -> Waited {
-        // A duration the kernel cannot express lasts longer than the machine will: no limit.
+        // A duration that the kernel cannot express is longer than any run: no limit.
         let limit = time.and_then(|time| time.try_into().ok());
         match futex::wait(word, Flags::empty(), expected, limit.as_ref()) {
             Ok(()) | Err(Errno::INTR) => Waited::Woken,
@@ -50,15 +51,16 @@ mod kernel {
         }
     }
 
-    /// Sleeps while each word holds the value beside it, for at most `time` (`None`: for ever). Nothing is returned where the system cannot
-    /// sleep on several words (Linux before 5.16, or a filter of system calls that does not know this one); then no time has passed.
+    /// Sleeps while each word holds the value beside it, for at most `time` (`None`: for ever). Returns none
+    /// at once if the system cannot sleep on several words (Linux before 5.16, or a filter of system calls
+    /// that does not know this one).
     ///
     /// # Panics
-    /// If there are more than [`MOST_WORDS`].
+    /// Panics if there are more than [`MOST_WORDS`].
     pub fn wait_on_any(words: &[(&AtomicU32, u32)], time: Option<Duration>) -> Option<Waited> {
         assert!(words.len() <= MOST_WORDS, "{} words", words.len());
         let waits: Vec<Wait> = words.iter().map(|(word, expected)| wait_for(word, *expected)).collect();
-        // A time that the clock cannot express lasts longer than the machine will: no limit.
+        // A time that the clock cannot express is longer than any run: no limit.
         let until = time.and_then(|time| {
             let now = Timespec::try_from(Duration::from_nanos(clock::monotonic_ns())).ok()?;
             now.checked_add(Timespec::try_from(time).ok()?)
@@ -79,10 +81,10 @@ mod kernel {
         wait
     }
 
-    /// Wakes at most `count` sleepers; returns how many were woken.
+    /// Wakes at most `count` sleepers; returns the number of woken sleepers.
     ///
     /// # Panics
-    /// If the kernel refuses futexes altogether.
+    /// Panics if the kernel refuses futexes.
     pub fn wake(word: &AtomicU32, count: u32) -> u32 {
         // The kernel reads the count as a signed number.
         let count = count.min(i32::MAX as u32);
@@ -93,8 +95,8 @@ mod kernel {
     }
 }
 
-/// A word's sleepers are a condition variable without spurious wake-ups, so that a lost wake-up is a model
-/// that ends with a sleeper, which loom reports as a deadlock.
+/// Models a word's sleepers by a condition variable without spurious wake-ups. A lost wake-up leaves a
+/// sleeper at the end of the model, which loom reports as a deadlock.
 #[cfg(loom)]
 mod modelled {
     use super::Waited;
@@ -107,9 +109,9 @@ mod modelled {
         static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
     }
 
-    /// Models a sleep with a limit as one that ends at once.
+    /// Models a sleep with a limit by an immediate return.
     pub fn wait(word: &AtomicU32, expected: u32, time: Option<Duration>) -> Waited {
-        // SeqCst: the kernel has a full barrier before it looks; pairs with the one in `wake`.
+        // SeqCst: the kernel has a full barrier before it compares; pairs with the one in `wake`.
         fence(Ordering::SeqCst);
         let mut sleepers = SLEEPERS.lock().unwrap();
         if word.load(Ordering::Relaxed) != expected {
@@ -172,7 +174,7 @@ mod tests {
         assert_eq!(wake(&AtomicU32::new(0), u32::MAX), 0);
     }
 
-    /// Where the system has no such sleep there is nothing to see.
+    /// Checks nothing where the system cannot sleep on several words.
     #[test]
     fn a_sleep_on_several_words_ends_with_any_of_them() {
         let words: Arc<[AtomicU32; 3]> = Arc::default();
@@ -188,7 +190,7 @@ mod tests {
             let waker = thread::spawn({
                 let words = words.clone();
                 move || {
-                    // The sleep cannot be observed: its end is what stops the wake-ups.
+                    // The sleep cannot be observed; the sleeper's end stops the wake-ups.
                     while words[at].load(Ordering::Acquire) == 0 {
                         wake(&words[at], 1);
                         thread::yield_now();
@@ -214,8 +216,8 @@ mod tests {
                 }
             }
         });
-        // The sleep cannot be observed, so wake once without the value (the sleeper must sleep again) and
-        // once with it.
+        // The sleep cannot be observed, so this thread wakes once without the value (the sleeper must sleep
+        // again) and once with it.
         wake(&word, 1);
         // Release pairs with the sleeper's acquire load.
         word.store(1, Ordering::Release);

@@ -1,8 +1,7 @@
-//! The names things go by inside a job: small `Copy` numbers, one type per kind, so that a tag cannot be passed
-//! for a rank.
+//! Identifiers of things inside a job: small `Copy` numbers, one type per kind, so that a tag cannot be
+//! passed for a rank.
 //!
-//! Owns these types and how they are printed. Never checks that what they name exists: that is the business of
-//! their holder.
+//! Owns these types and how they are printed. Never checks that an identified thing exists: its holder does.
 
 use core::fmt;
 
@@ -10,7 +9,7 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Rank(pub u32);
 
-/// The label a sender puts on a message and a receiver may ask for.
+/// The label that a sender puts on a message and that a receiver may select by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Tag(pub u32);
 
@@ -23,30 +22,30 @@ pub struct FlowId(pub u32);
 pub struct LinkId(u32);
 
 impl LinkId {
-    /// Bits of the peer's rank.
+    /// The number of bits of the peer's rank.
     const PEER_BITS: u32 = 24;
-    /// As many ranks of a job can be named.
+    /// The number of ranks of a job that can be named.
     pub const MOST_RANKS: u32 = 1 << Self::PEER_BITS;
 
-    /// The link to `peer` over the rail number `rail`.
+    /// Returns the link to `peer` over the rail number `rail`.
     #[inline(always)]
     pub const fn new(rail: u8, peer: Rank) -> Self {
         Self((rail as u32) << Self::PEER_BITS | peer.0)
     }
 
-    /// The link to `peer` over shared memory, which is the first rail.
+    /// Returns the link to `peer` over shared memory, which is the first rail.
     #[inline(always)]
     pub const fn in_memory(peer: Rank) -> Self {
         Self::new(0, peer)
     }
 
-    /// The number of the rail.
+    /// Returns the number of the rail.
     #[inline(always)]
     pub const fn rail(self) -> u8 {
         (self.0 >> Self::PEER_BITS) as u8
     }
 
-    /// The peer.
+    /// Returns the peer.
     #[inline(always)]
     pub const fn peer(self) -> Rank {
         Rank(self.0 & ((1 << Self::PEER_BITS) - 1))
@@ -59,31 +58,31 @@ impl fmt::Debug for LinkId {
     }
 }
 
-/// An operation under way: its place in a table, and which of the place's successive tenants it is.
+/// The identifier of an operation: its slot in a table, and the slot's generation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct RequestId {
-    /// The place in the table.
+    /// The slot in the table.
     pub index: u32,
-    /// Counts the tenants of that place; a stale id is told from a live one by it.
+    /// Counts the uses of that slot, so that a stale id differs from a live one.
     pub generation: u32,
 }
 
-/// A registered region of memory: its place in a table, and which of the place's successive tenants it is.
+/// The identifier of a registered region of memory: its slot in a table, and the slot's generation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct RegionId {
-    /// The place in the table.
+    /// The slot in the table.
     pub index: u32,
-    /// Counts the tenants of that place; a stale id is told from a live one by it.
+    /// Counts the uses of that slot, so that a stale id differs from a live one.
     pub generation: u32,
 }
 
 impl RegionId {
-    /// As one word, to be sent.
+    /// Encodes the id as one word of a message.
     pub fn to_word(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    /// From such a word.
+    /// Decodes an id from such a word.
     pub fn from_word(word: u64) -> Self {
         Self { index: word as u32, generation: (word >> 32) as u32 }
     }
@@ -94,31 +93,31 @@ impl RegionId {
 pub struct ExposureKey(pub u64);
 
 impl ExposureKey {
-    /// Bit of the low word that keys of exposures have and no region has.
+    /// A bit of the low word that is set in keys of exposures and clear in those of regions.
     const MARK: u32 = 1 << 31;
 
-    /// The key of a place in the table of exposures, for one of the place's successive tenants.
+    /// Returns the key of a slot in the table of exposures, for this generation of the slot.
     pub fn new(index: usize, generation: u32) -> Self {
         Self(u64::from(Self::MARK | index as u32) | u64::from(generation) << 32)
     }
 
-    /// Returns the place in the table, and which of the place's tenants it is.
+    /// Returns the slot in the table and its generation.
     pub fn parts(self) -> Option<(usize, u32)> {
         Some(((self.0 as u32).checked_sub(Self::MARK)? as usize, (self.0 >> 32) as u32))
     }
 }
 
-/// What memory of a rank is named by.
+/// The key that names memory of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum MemoryKey {
     /// A region.
     Region(RegionId),
-    /// Memory that was exposed.
+    /// Exposed memory.
     Exposure(ExposureKey),
 }
 
 impl MemoryKey {
-    /// As one word of a message.
+    /// Encodes the key as one word of a message.
     pub fn to_word(self) -> u64 {
         match self {
             Self::Region(region) => region.to_word(),
@@ -126,7 +125,7 @@ impl MemoryKey {
         }
     }
 
-    /// From such a word.
+    /// Decodes a key from such a word.
     pub fn from_word(word: u64) -> Self {
         match word as u32 >= ExposureKey::MARK {
             true => Self::Exposure(ExposureKey(word)),

@@ -1,8 +1,8 @@
-//! What Canelé needs of the machine. This is one of the few crates in which `unsafe` may appear.
+//! Access to the machine. This is one of the few crates in which `unsafe` may appear.
 //!
-//! Nothing here knows what a message is. Each module owns one resource of the machine and says at its top
-//! what it never does. Under `--cfg loom` only the modules whose memory ordering is modelled are compiled
-//! against the model checker; those that talk to the kernel are left out.
+//! Nothing here knows of messages. Each module owns one resource of the machine and says at its top what it
+//! never does. Under `--cfg loom` only the modules whose memory ordering is modelled are compiled against the
+//! model checker; modules that call the kernel are left out.
 
 #[cfg(not(loom))]
 pub mod affinity;

@@ -1,37 +1,39 @@
 //! Asymmetric barriers: the rare side pays for both.
 //!
-//! A frequent side (a sender, the owner of a biased lock) orders its store before its load with a compiler fence
-//! alone; the rare side (a rank about to sleep, a thread revoking a biased lock) issues a heavy
-//! barrier, a system call which makes every processor running a registered process execute a full fence.
+//! A frequent side (a sender, the owner of a biased lock) orders its store before its load with a compiler
+//! fence alone. The rare side (a rank about to sleep, a thread revoking a biased lock) issues a heavy
+//! barrier. This is a system call that makes every processor running a registered process execute a full
+//! fence.
 //!
 //! ```text
 //!   frequent:  store A;  Fencing::light;  load B        rare:  store B;  heavy();  load A
 //!   at least one of the two sees the other's store
 //! ```
 //!
-//! **The barrier among processes may leave out a processor.** Linux notes for each processor whether its process has registered, when it
-//! switches to another memory map. A processor that idles keeps the map of the process that it ran last, and so goes on unnoted if that
-//! process registers elsewhere meanwhile and then comes back. So does a processor on which a thread of a process has ended and another one of
-//! the same process follows. So nothing may depend for ever on [`heavy`]: who relies on it looks again
+//! **The barrier among processes may leave out a processor.** Linux records for each processor, when it
+//! switches to another memory map, if the process there has registered. An idle processor keeps the map of
+//! the last process it ran. If that process registers elsewhere and then returns, the processor's record
+//! stays stale. The record also stays stale when a thread ends and another thread of its process follows on
+//! the processor. So nothing may depend for ever on [`heavy`]: a caller that relies on it checks again
 //! ([`crate::sleep`]). [`heavy_private`] has no such gap: it compares the maps that processors run.
 //!
-//! What this module never does: remember what a peer registered. A process says so in its own segment, and
-//! a pair in which either side is not registered uses [`Fencing::Fences`] on both sides.
+//! This module never remembers what a peer registered. A process publishes its own registration in its
+//! segment, and a pair in which either side is not registered uses [`Fencing::Fences`] on both sides.
 
 use crate::atomic::{Ordering, compiler_fence, fence};
 use std::sync::OnceLock;
 
-/// How the frequent side orders its store before its load.
+/// The fence by which the frequent side orders its store before its load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fencing {
     /// A compiler fence: the rare side's heavy barrier does the rest.
     Asymmetric,
-    /// A full fence each time.
+    /// A full fence on each call.
     Fences,
 }
 
 impl Fencing {
-    /// The frequent side's fence.
+    /// Issues the frequent side's fence.
     #[inline(always)]
     pub fn light(self) {
         match self {
@@ -42,10 +44,10 @@ impl Fencing {
         }
     }
 
-    /// The rare side's barrier, towards frequent sides in other processes.
+    /// Issues the rare side's barrier, towards frequent sides in other processes.
     ///
     /// # Panics
-    /// As [`heavy`].
+    /// Panics as [`heavy`] does.
     pub fn heavy(self) {
         match self {
             Fencing::Asymmetric => heavy(),
@@ -60,18 +62,18 @@ static PRIVATE: OnceLock<Fencing> = OnceLock::new();
 
 /// Registers this process for the heavy barriers of *other* processes ([`heavy`]), once for its lifetime.
 ///
-/// Each process that takes part calls it at start and tells its peers the answer: `Asymmetric` allows a
-/// light side in this process, provided that the heavy side's kernel barrier works too.
+/// Each participating process calls it at start and tells its peers the result. `Asymmetric` allows a light
+/// side in this process, provided that the heavy side's kernel barrier works too.
 pub fn register() -> Fencing {
     *GLOBAL.get_or_init(kernel::register_global)
 }
 
-/// The heavy barrier among all registered processes; always also a full fence of the calling thread. It may leave out a processor
-/// (see the module), so that a side that relies on it looks again a moment later.
+/// Issues the heavy barrier among all registered processes, which is also a full fence of the calling thread.
+/// It may leave out a processor (see the module), so a caller that relies on it checks again a moment later.
 ///
 /// # Panics
-/// If the kernel refuses the barrier after it accepted the registration (a seccomp filter installed in
-/// between): going on would lose wake-ups silently.
+/// Panics if the kernel refuses the barrier after it accepted the registration (a seccomp filter installed in
+/// between): continuing would lose wake-ups silently.
 pub fn heavy() {
     barrier(&GLOBAL, kernel::barrier_global);
 }
@@ -81,10 +83,11 @@ pub fn register_private() -> Fencing {
     *PRIVATE.get_or_init(kernel::register_private)
 }
 
-/// The heavy barrier among the threads of this process; always also a full fence of the calling thread.
+/// Issues the heavy barrier among the threads of this process, which is also a full fence of the calling
+/// thread.
 ///
 /// # Panics
-/// As [`heavy`].
+/// Panics as [`heavy`] does.
 pub fn heavy_private() {
     barrier(&PRIVATE, kernel::barrier_private);
 }
@@ -110,7 +113,7 @@ mod kernel {
         register(MembarrierCommand::RegisterPrivateExpedited, MembarrierCommand::PrivateExpedited)
     }
 
-    /// Tries the barrier itself as well: a kernel or filter may offer the one without the other.
+    /// Registers and tries the barrier itself: a kernel or filter may offer one without the other.
     fn register(register: MembarrierCommand, barrier: MembarrierCommand) -> Fencing {
         let offered = membarrier_query().contains_command(barrier);
         if offered && membarrier(register).is_ok() && membarrier(barrier).is_ok() {
@@ -135,7 +138,7 @@ mod kernel {
     }
 }
 
-/// In a model every barrier is a full fence on both sides.
+/// Models every barrier by a full fence on both sides.
 #[cfg(loom)]
 mod kernel {
     use super::{Fencing, Ordering, fence};
@@ -157,8 +160,8 @@ mod kernel {
     }
 }
 
-/// Runs a test, which has this name, in a process in which no thread of another test ends: a processor on which one has ended may be left out
-/// of the barrier ([`heavy`]).
+/// Runs the test of this name in a process in which no thread of another test ends. The barrier ([`heavy`])
+/// may leave out a processor on which a thread has ended.
 #[cfg(all(test, not(loom)))]
 pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     const ALONE: &str = "TEST_IS_ALONE";
@@ -171,8 +174,8 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     assert!(ended.status.success() && out.contains("1 passed"), "{out}");
 }
 
-/// As [`register`], and lets another process run once on each processor, so that none is left out: the memory map that an idle
-/// processor has kept from before is given up. Only for tests that are [`alone`].
+/// Registers as [`register`] does and lets another process run once on each processor. Idle processors then
+/// give up their old memory map, so the barrier leaves none out. Only for tests that run [`alone`].
 #[cfg(all(test, not(loom)))]
 pub(crate) fn register_everywhere() -> Fencing {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -198,7 +201,7 @@ mod tests {
 
     const ROUNDS: u32 = 20_000;
 
-    /// Waits until the other thread has come to `round`.
+    /// Waits until the other thread has reached `round`.
     fn meet(mine: &AtomicU32, theirs: &AtomicU32, round: u32) {
         mine.store(round, Ordering::Relaxed);
         let mut looks = 0;
@@ -208,7 +211,8 @@ mod tests {
         }
     }
 
-    /// In each round both sides store their own word and then load the other's; how often both saw nothing.
+    /// Lets both sides store their own word and then load the other's in each round. Returns the number of
+    /// rounds in which both loads saw nothing.
     fn missed(light: impl Fn() + Sync, heavy: impl Fn()) -> usize {
         let words = || (0..ROUNDS).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();
         let (frequent, rare) = (words(), words());
@@ -231,7 +235,7 @@ mod tests {
         })
     }
 
-    /// One test, not three: each needs two processors to itself to catch anything.
+    /// Runs as one test, not three: each case needs two processors to itself to detect anything.
     #[test]
     fn the_two_sides_never_miss_each_other() {
         alone("membarrier::tests::the_two_sides_never_miss_each_other", || {

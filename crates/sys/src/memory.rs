@@ -1,10 +1,10 @@
-//! How much memory this process may still use, in bytes.
+//! The amount of memory that this process may still use, in bytes.
 //!
-//! The smallest of what the kernel calls available and what is left of each memory control group (version 2
-//! or 1) the process is in. Swap is not counted: messages that swap are lost already.
+//! It is the smallest of what the kernel calls available and the rest of each memory control group (version 2
+//! or 1) of the process. Swap is not counted: messages that swap are lost already.
 //!
-//! What this module never does: reserve anything. Two processes that ask at once get the same answer; those that are about to
-//! reserve ask their host's [`Account`].
+//! This module never reserves anything. Two processes that ask at once get the same result; a process that is
+//! about to reserve asks its host's [`Account`].
 
 use crate::bounded_read::read_kernel;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,10 @@ mod account;
 #[cfg(not(loom))]
 pub use account::{Account, Grant};
 
-/// Of the machine's memory, and of each control group's, this part is left to what processes allocate for themselves ...
+/// The part of the machine's memory, and of each control group's, that is left to allocations of the
+/// processes themselves ...
 const HEADROOM_PART: u64 = 16;
-/// ... but no more than so many bytes.
+/// ... but no more than this many bytes.
 const MOST_HEADROOM: u64 = 256 << 20;
 
 /// Memory that a machine or a control group has, in bytes.
@@ -27,21 +28,22 @@ struct Room {
     left: u64,
 }
 
-/// Bytes that can be used before the machine or a control group runs out; `u64::MAX` if nothing says.
+/// Returns the bytes that can be used before the machine or a control group runs out; `u64::MAX` if no limit
+/// is known.
 ///
-/// Reads a few small files, so it belongs to set-up and never to the path of a message.
+/// It reads a few small files, so it belongs to set-up and never to the path of a message.
 pub fn available() -> u64 {
     rooms().into_iter().map(|room| room.left).min().unwrap_or(u64::MAX)
 }
 
-/// Bytes of [`available`] memory that may be reserved for messages: the rest is left to what processes allocate for themselves,
-/// because above a limit the kernel kills one of them.
+/// Returns the bytes of [`available`] memory that may be reserved for messages. The rest is left to
+/// allocations of the processes themselves, because above a limit the kernel kills a process.
 pub fn spare() -> u64 {
     let spare = |room: Room| room.left.saturating_sub((room.all / HEADROOM_PART).min(MOST_HEADROOM));
     rooms().into_iter().map(spare).min().unwrap_or(u64::MAX)
 }
 
-/// The machine's memory, and that of each control group of the process that has a limit.
+/// Returns the machine's memory, and that of each control group of the process that has a limit.
 fn rooms() -> Vec<Room> {
     let machine = read(Path::new("/proc/meminfo")).and_then(|text| machine(&text));
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
@@ -49,7 +51,7 @@ fn rooms() -> Vec<Room> {
     machine.into_iter().chain(groups).collect()
 }
 
-/// Where a version of control groups is mounted and what its files are called.
+/// The mount points and file names of a version of control groups.
 struct Version {
     controller: &'static str,
     mounts: &'static [&'static str],
@@ -79,7 +81,7 @@ fn read(path: &Path) -> Option<String> {
     read_kernel(path).ok()
 }
 
-/// Memory of the process's groups that have a limit, from its own up to the mount's root.
+/// Returns the memory of the process's groups that have a limit, from its own up to the mount's root.
 fn rooms_in_groups(version: &Version, groups: &str) -> Vec<Room> {
     let Some(group) = group_path(groups, version.controller) else { return Vec::new() };
     let mounts = version.mounts.iter().map(Path::new);
@@ -95,21 +97,21 @@ fn room_in_group(version: &Version, folder: &Path) -> Option<Room> {
     Some(Room { all: limit, left })
 }
 
-/// `MemTotal` and `MemAvailable` of `/proc/meminfo`, in bytes.
+/// Reads `MemTotal` and `MemAvailable` of `/proc/meminfo`, in bytes.
 fn machine(text: &str) -> Option<Room> {
     let bytes = |name| field(text, name)?.checked_mul(1024);
     Some(Room { all: bytes("MemTotal:")?, left: bytes("MemAvailable:")? })
 }
 
-/// The number that follows `name` at the start of a line.
+/// Returns the number that follows `name` at the start of a line.
 fn field(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_ascii_whitespace);
     lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()?.parse().ok())?)
 }
 
-/// The process's group under `controller` (the empty one: version 2), without the leading slash.
+/// Returns the process's group under `controller` (the empty one: version 2), without the leading slash.
 ///
-/// A path that leaves the namespace's root (`/../…`) cannot be seen from here; the root stands in for it.
+/// A path that leaves the namespace's root (`/../…`) cannot be seen from here; the root replaces it.
 pub(crate) fn group_path(text: &str, controller: &str) -> Option<PathBuf> {
     text.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -122,12 +124,12 @@ pub(crate) fn group_path(text: &str, controller: &str) -> Option<PathBuf> {
     })
 }
 
-/// The folders to look at: the group below `mount`, then each one above it up to `mount` itself.
+/// Returns the folders to check: the group below `mount`, then each one above it up to `mount` itself.
 pub(crate) fn ancestry(mount: &Path, group: &Path) -> Vec<PathBuf> {
     group.ancestors().map(|part| mount.join(part)).collect()
 }
 
-/// A limit file's number; `max`, and the number version 1 writes for it, mean that there is none.
+/// Reads the number of a limit file; `max`, and the number that version 1 writes for it, mean no limit.
 fn limit(text: &str) -> Option<u64> {
     const UNLIMITED: u64 = 1 << 62;
     limit_text(text).filter(|&bytes| bytes < UNLIMITED)
@@ -137,7 +139,7 @@ fn limit_text(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
-/// Usage counts file pages that the kernel would give back before it refuses anything.
+/// Returns the bytes left. Usage counts file pages that the kernel reclaims before it refuses an allocation.
 fn left(limit: u64, usage: u64, reclaimable: u64) -> u64 {
     limit.saturating_sub(usage.saturating_sub(reclaimable))
 }

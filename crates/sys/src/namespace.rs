@@ -1,13 +1,16 @@
-//! Which network this process is in: a number that processes have in common exactly if they share a network namespace of one running kernel.
+//! The number of this process's network: two processes have the same number exactly if they share a network
+//! namespace of one running kernel.
 //!
-//! An address of this host leads to itself only within it: every machine has its own 127.0.0.1, and bridges have one address everywhere.
+//! An address of this host leads to itself only within the namespace: every machine has its own 127.0.0.1,
+//! and bridges have one address everywhere.
 
 use std::os::linux::fs::MetadataExt;
 
 use crate::boot::boot_id;
 
-/// The number of this process's network namespace, made of the kernel's boot and the namespace's inode, neither of which another process can
-/// choose. `None` if `/proc` does not tell: then this process has it in common with no other.
+/// Returns the number of this process's network namespace, made of the kernel's boot and the namespace's
+/// inode. No other process can choose either of them. Returns `None` if `/proc` does not tell; then this
+/// process shares its namespace with no other.
 pub fn network_namespace() -> Option<u64> {
     let boot = boot_id()?.into_bytes();
     let namespace = std::fs::metadata("/proc/self/ns/net").ok()?;

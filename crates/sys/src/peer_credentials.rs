@@ -1,7 +1,6 @@
-//! Which process is at the other end of a Unix socket, as the kernel says it.
+//! The process at the other end of a Unix socket, as the kernel reports it.
 //!
-//! Owns the question. A process of another pid namespace has no number here; a type in which a process number is never 0 cannot hold
-//! such an answer.
+//! Owns the query. A process of another pid namespace has no number here, and process numbers are never 0.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,20 +8,21 @@ use std::os::fd::{AsFd, AsRawFd};
 /// The process that made the other end of a connected socket, or that listens there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerCredentials {
-    /// Its number in the pid namespace of the caller; none if it cannot be seen from there.
+    /// The process number in the pid namespace of the caller; none if the process is not visible there.
     pub pid: Option<u32>,
-    /// Its user.
+    /// The user.
     pub uid: u32,
 }
 
-/// Returns who is at the other end of a Unix socket.
+/// Returns the process at the other end of a Unix socket.
 ///
 /// # Errors
-/// As getsockopt(2).
+/// Fails as getsockopt(2) does.
 pub fn peer_credentials(socket: impl AsFd) -> io::Result<PeerCredentials> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes to `found`, and their number to `bytes`; both live during the call.
+    // SAFETY: the kernel writes at most `bytes` bytes to `found`, and their number to `bytes`; both live
+    // during the call.
     let failed = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

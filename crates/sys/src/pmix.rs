@@ -1,7 +1,8 @@
-//! A client of PMIx, by which launchers tell processes who they are and let them exchange values: `libpmix.so.2`, opened at run time.
+//! A client of PMIx, by which launchers tell processes their ranks and let them exchange values:
+//! `libpmix.so.2`, opened at run time.
 //!
-//! Owns the library's types and calls, as far as they are needed, by its ABI (PMIx 3 and later). Never used unless a launcher says that it speaks
-//! PMIx.
+//! Owns the required types and calls of the library, by its ABI (PMIx 3 and later). Never used unless a
+//! launcher announces PMIx.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
@@ -64,23 +65,23 @@ type Abort = unsafe extern "C" fn(c_int, *const c_char, *const Process, usize) -
 type Finalize = unsafe extern "C" fn(*const Info, usize) -> c_int;
 type ErrorString = unsafe extern "C" fn(c_int) -> *const c_char;
 
-/// Why PMIx is of no use.
+/// The reason why PMIx cannot be used.
 #[derive(Debug)]
 pub enum PmixError {
-    /// No library could be opened: what was tried, and why each was refused.
+    /// No library could be opened; the text lists the files and why each was refused.
     Missing(String),
     /// A library lacks a function.
     Function {
         /// The function.
         name: &'static str,
-        /// Why it was not found.
+        /// The reason why it was not found.
         why: String,
     },
     /// A call failed.
     Call {
         /// The function.
         name: &'static str,
-        /// Its status in words.
+        /// The status in words.
         status: String,
     },
 }
@@ -103,13 +104,14 @@ impl std::error::Error for PmixError {}
 
 /// This process as a client of PMIx, from `PMIx_Init` to `PMIx_Finalize`.
 pub struct Pmix {
-    /// Never closed: its threads may leave destructors behind.
+    /// The library is never closed: its threads may leave destructors behind.
     library: ManuallyDrop<Library>,
     own: Process,
 }
 
 impl Pmix {
-    /// Opens the library and introduces this process to its launcher's server. Libraries in `folders` are tried first.
+    /// Opens the library and introduces this process to its launcher's server. Libraries in `folders` are
+    /// tried first.
     ///
     /// # Errors
     /// [`PmixError`].
@@ -158,12 +160,12 @@ impl Pmix {
         Err(PmixError::Call { name, status })
     }
 
-    /// This process's number among those that its launcher has started together.
+    /// Returns this process's number among those that its launcher has started together.
     pub fn rank(&self) -> u32 {
         self.own.rank
     }
 
-    /// How many processes those are.
+    /// Returns the number of processes that the launcher has started together.
     ///
     /// # Errors
     /// [`PmixError`].
@@ -178,13 +180,13 @@ impl Pmix {
         }
     }
 
-    /// Lets others read a value of this process, once they have passed a fence with it.
+    /// Publishes a value of this process to processes that pass a later fence with it.
     ///
     /// # Errors
     /// [`PmixError`].
     pub fn put(&self, key: &CStr, value: &CStr) -> Result<(), PmixError> {
         let put: Put = self.function("PMIx_Put")?;
-        // Given to the library for the call, which does not write it.
+        // The library gets the text for the call and does not write it.
         let text = CString::from(value).into_raw();
         let mut value = PmixValue { kind: KIND_STRING, data: Data { string: text } };
         // SAFETY: the function of this name and type; a key and a value of its kind.
@@ -197,7 +199,7 @@ impl Pmix {
         self.check("PMIx_Commit", unsafe { commit() })
     }
 
-    /// Waits until all processes have come here; what they have put can be read then.
+    /// Waits until all processes have called it; values that they have put can be read then.
     ///
     /// # Errors
     /// [`PmixError`].
@@ -212,7 +214,7 @@ impl Pmix {
         self.check("PMIx_Fence", unsafe { fence(ptr::null(), 0, &raw const collect, 1) })
     }
 
-    /// What a process has put.
+    /// Returns the value that a process has put.
     ///
     /// # Errors
     /// [`PmixError`].
@@ -242,7 +244,7 @@ impl Pmix {
             .ok_or_else(|| PmixError::Call { name: "PMIx_Get", status: "no value".into() })
     }
 
-    /// Has the launcher end all processes.
+    /// Asks the launcher to end all processes.
     ///
     /// # Errors
     /// [`PmixError`].
@@ -269,7 +271,7 @@ impl fmt::Debug for Pmix {
     }
 }
 
-/// A value that the library has given away.
+/// A value that the library has allocated and the caller must free.
 struct GivenValue(ptr::NonNull<PmixValue>);
 
 impl std::ops::Deref for GivenValue {

@@ -1,6 +1,7 @@
-//! One descriptor that becomes ready when any of many does.
+//! A descriptor that becomes ready when any of many does.
 //!
-//! Owns an epoll instance, not what it watches. A descriptor that is closed leaves the set by itself. Never decides what a token means.
+//! Owns an epoll instance, not the watched descriptors. A closed descriptor leaves the set by itself. Never
+//! decides what a token means.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,19 +12,19 @@ use rustix::io::Errno;
 
 pub use rustix::event::epoll::EventFlags as Ready;
 
-/// Descriptors reported by one call; further ones come with the next.
+/// The number of descriptors that one call reports; the next call reports further ones.
 const AT_ONCE: usize = 64;
 
 /// A descriptor that is ready.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadyDescriptor {
-    /// The token under which it was added.
+    /// The token under which the descriptor was added.
     pub token: u64,
-    /// What it is ready for.
+    /// The events for which it is ready.
     pub ready: Ready,
 }
 
-/// What a descriptor is watched for, and its token; nothing while it is not watched.
+/// The events for which a descriptor is watched, and its token; none while it is not watched.
 #[derive(Default, Debug)]
 pub struct Interest(Option<(Ready, u64)>);
 
@@ -35,7 +36,7 @@ impl Poller {
     /// Creates an empty set.
     ///
     /// # Errors
-    /// As epoll_create1(2).
+    /// Fails as epoll_create1(2) does.
     pub fn new() -> Result<Self, Errno> {
         epoll::create(epoll::CreateFlags::CLOEXEC).map(Self)
     }
@@ -43,31 +44,32 @@ impl Poller {
     /// Adds a descriptor that is not in the set.
     ///
     /// # Errors
-    /// As epoll_ctl(2): `PERM` for a regular file, which is always ready.
+    /// Fails as epoll_ctl(2) does: `PERM` for a regular file, which is always ready.
     pub fn add(&self, descriptor: impl AsFd, token: u64, wanted: Ready) -> Result<(), Errno> {
         epoll::add(&self.0, descriptor, epoll::EventData::new_u64(token), wanted)
     }
 
-    /// Changes what a descriptor of the set is watched for.
+    /// Changes the events for which a descriptor of the set is watched.
     ///
     /// # Errors
-    /// As epoll_ctl(2): `NOENT` for a descriptor that is not in the set.
+    /// Fails as epoll_ctl(2) does: `NOENT` for a descriptor that is not in the set.
     pub fn change(&self, descriptor: impl AsFd, token: u64, wanted: Ready) -> Result<(), Errno> {
         epoll::modify(&self.0, descriptor, epoll::EventData::new_u64(token), wanted)
     }
 
-    /// Takes a descriptor out of the set.
+    /// Removes a descriptor from the set.
     ///
     /// # Errors
-    /// As epoll_ctl(2): `NOENT` for a descriptor that is not in the set.
+    /// Fails as epoll_ctl(2) does: `NOENT` for a descriptor that is not in the set.
     pub fn remove(&self, descriptor: impl AsFd) -> Result<(), Errno> {
         epoll::delete(&self.0, descriptor)
     }
 
-    /// Adds, changes or removes a descriptor so that it is watched for `wanted`; costs no system call if it is already.
+    /// Adds, changes or removes a descriptor so that it is watched for `wanted`. Makes no system call if it
+    /// is watched so already.
     ///
     /// # Errors
-    /// As epoll_ctl(2).
+    /// Fails as epoll_ctl(2) does.
     pub fn set(
         &self,
         descriptor: impl AsFd,
@@ -88,10 +90,10 @@ impl Poller {
         Ok(())
     }
 
-    /// Waits until a descriptor is ready, the time is over or a signal comes, and reports what is ready, at most 64 descriptors. Returns
-    /// true if more may be ready.
+    /// Waits until a descriptor is ready, the time is over or a signal comes. Reports at most 64 ready
+    /// descriptors and returns true if more may be ready.
     pub fn wait(&self, at_most: Option<Duration>, report: impl FnMut(ReadyDescriptor)) -> bool {
-        // A duration the kernel cannot express lasts longer than the machine will: no limit.
+        // A duration that the kernel cannot express is longer than any run: no limit.
         let limit = at_most.and_then(|time| Timespec::try_from(time).ok());
         let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; AT_ONCE];
         let Ok((found, _)) = epoll::wait(&self.0, &mut room, limit.as_ref()) else { return false };
@@ -100,7 +102,8 @@ impl Poller {
         found.len() == AT_ONCE
     }
 
-    /// Waits until a descriptor of one of these sets is ready or the time is over; says whether one is. A signal ends it as if one were.
+    /// Waits until a descriptor of one of these sets is ready or the time is over. Returns true if one is
+    /// ready or a signal came.
     pub fn wait_for_any(sets: &[&Self], at_most: Option<Duration>) -> bool {
         let limit = at_most.and_then(|time| Timespec::try_from(time).ok());
         let mut sets: Vec<_> = sets.iter().map(|set| PollFd::new(&set.0, PollFlags::IN)).collect();

@@ -1,16 +1,16 @@
-//! Text of files and of other processes, as a terminal may show it.
+//! Text of files and of other processes, made safe for a terminal.
 //!
-//! Owns which characters a terminal obeys instead of showing them: control characters, and those that change the direction of writing.
-//! Each becomes the replacement character.
+//! Owns the set of characters that a terminal obeys instead of showing them: control characters, and those
+//! that change the direction of writing. Each becomes the replacement character.
 
 use std::borrow::Cow;
 
-/// The text on one line: line ends and tabs are replaced, too.
+/// Returns the text on one line: line ends and tabs are replaced, too.
 pub fn line(text: &str) -> Cow<'_, str> {
     replaced(text, is_obeyed)
 }
 
-/// The text with its lines and tabs.
+/// Returns the text with its lines and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
     replaced(text, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
 }

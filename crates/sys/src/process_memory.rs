@@ -1,35 +1,37 @@
-//! Memory of other processes, read and written without their help where the kernel allows it: one copy instead of two.
+//! Memory of other processes, read and written without their help if the kernel allows it: one copy instead
+//! of two.
 //!
-//! A process is named by its number, which another one may have by now, or in another container. So it shows a word that no other
-//! process has, and every read reads that word too: what was read counts only if the word was right. A write cannot be taken back, so it
-//! reads the word just before. Between the two calls the process would have to end and its number to go round.
+//! A process is named by its number, which another process may have by now, or in another container. So it
+//! publishes a word that no other process has, and every read reads that word too: the data counts only if
+//! the word is right. A write cannot be taken back, so it reads the word just before. Between the two calls
+//! the process would have to end and its number to be reused.
 
 use std::io::Error;
 use std::ptr::NonNull;
 
-/// How a process is known to a process that reads or writes its memory.
+/// The proof by which another process recognises a process before it accesses its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
-    /// Its number.
+    /// The process number.
     pub pid: u32,
-    /// Where its word lies.
+    /// The address of the word.
     pub address: u64,
     /// The word.
     pub word: u64,
 }
 
-/// As many stretches of either process are copied by one call.
+/// The number of stretches of either process that one call copies.
 pub const MOST_STRETCHES: usize = 256;
 
 impl Proof {
-    /// Of this process, whose word lies there as long as any process reads its memory.
+    /// Returns the proof of this process. The word stays there while any process reads this one's memory.
     pub fn own(word: &u64) -> Self {
         Self { pid: std::process::id(), address: std::ptr::from_ref(word) as u64, word: *word }
     }
 }
 
-/// Lets the other processes of the job read and write the memory of this one, where a process needs leave for that (Yama): the parent, which is
-/// the launcher, and what descends from it.
+/// Lets the other processes of the job read and write the memory of this one where Yama requires permission.
+/// The permission is for the parent, which is the launcher, and its descendants.
 pub fn allow_siblings() {
     // SAFETY: this option takes a number and touches no memory; where there is no Yama it is refused.
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -38,17 +40,19 @@ pub fn allow_siblings() {
     }
 }
 
-/// Whether the memory of a process can be read: tries it.
+/// Tries to read the memory of a process; returns true if that works.
 pub fn can_read(of: &Proof) -> bool {
     // SAFETY: nothing is filled but the word's copy.
     unsafe { read(of, &[], &[]) }.is_ok()
 }
 
-/// Fills the stretches of `into`, one after the other, with those of `from`, as long together, which lie in the memory of a process.
+/// Copies the stretches `from` in the memory of a process to the stretches `into`, in order. Both have the
+/// same total length.
 ///
 /// # Errors
-/// The system's, if the kernel does not allow it, there is no such process or memory, or less was read; none of the system's if it is
-/// another process by now. What `into` holds then is unknown.
+/// Fails with the system's error if the kernel refuses, there is no such process or memory, or fewer bytes
+/// were read. Fails without one if the process is another one by now. The contents of `into` are unspecified
+/// then.
 ///
 /// # Safety
 /// Each stretch may be written by this call, and no thread of this process accesses it meanwhile.
@@ -84,14 +88,15 @@ pub unsafe fn read(of: &Proof, from: &[(u64, usize)], into: &[(NonNull<u8>, usiz
     all_of(got, word.len() + len)
 }
 
-/// Writes the stretches of `from`, one after the other, to those of `into`, as long together, which lie in the memory of a process.
+/// Copies the stretches `from`, in order, to the stretches `into` in the memory of a process. Both have the
+/// same total length.
 ///
 /// # Errors
-/// As of [`read`]. What lies there then is unknown.
+/// Fails as [`read`] does. The contents of `into` are unspecified then.
 ///
 /// # Safety
-/// Each stretch of `from` may be read by this call. The process has lent those of `into` to the caller: its own code accesses none of them
-/// until it has been told that the call is over.
+/// Each stretch of `from` may be read by this call. The process has lent the stretches `into` to the caller:
+/// its own code accesses none of them until it has been told that the call is over.
 pub unsafe fn write(to: &Proof, into: &[(u64, usize)], from: &[(NonNull<u8>, usize)]) -> Result<(), Error> {
     if cfg!(miri) || from.len().max(into.len()) > MOST_STRETCHES {
         return Err(Error::from(std::io::ErrorKind::Unsupported));
@@ -101,7 +106,8 @@ pub unsafe fn write(to: &Proof, into: &[(u64, usize)], from: &[(NonNull<u8>, usi
     let len: usize = from.iter().map(|(_, len)| len).sum();
     let local: Vec<_> = from.iter().map(|(start, len)| near(start.as_ptr(), *len)).collect();
     let remote: Vec<_> = into.iter().map(|(address, len)| far(*address, *len)).collect();
-    // SAFETY: the local stretches are the caller's and only read; the kernel checks the remote ones, which the caller vouches for.
+    // SAFETY: the local stretches are the caller's and only read; the kernel checks the remote ones, which
+    // the caller vouches for.
     let put = unsafe {
         libc::process_vm_writev(
             to.pid as libc::pid_t,
@@ -115,17 +121,17 @@ pub unsafe fn write(to: &Proof, into: &[(u64, usize)], from: &[(NonNull<u8>, usi
     all_of(put, len)
 }
 
-/// A stretch of this process.
+/// Returns the descriptor of a stretch of this process.
 fn near(start: *mut u8, len: usize) -> libc::iovec {
     libc::iovec { iov_base: start.cast(), iov_len: len }
 }
 
-/// A stretch of another process.
+/// Returns the descriptor of a stretch of another process.
 fn far(address: u64, len: usize) -> libc::iovec {
     near(std::ptr::without_provenance_mut(address as usize), len)
 }
 
-/// Whether a call moved all bytes, by what it returned.
+/// Checks by the result of a call that it moved all bytes.
 fn all_of(moved: isize, len: usize) -> Result<(), Error> {
     match usize::try_from(moved) {
         Ok(moved) if moved == len => Ok(()),

@@ -1,29 +1,31 @@
-//! The processor on which the calling thread runs, asked without a system call, and the model of the machine's processors.
+//! The number of the processor on which the calling thread runs, and the model of the machine's processors.
 //!
-//! The C library reads the number from the area that the kernel keeps current for restartable sequences, so the question
-//! costs a few instructions and may stand in a loop that waits. The answer can be old as soon as it is given.
+//! The C library reads the number from the area that the kernel keeps current for restartable sequences. So
+//! it costs a few instructions, no system call, and may stand in a loop that waits. The result can be stale
+//! at once.
 
 use std::fs::File;
 use std::io::Read;
 
-/// Bytes of `/proc/cpuinfo` that are read. They describe the first processor at least; a large machine's file takes the kernel milliseconds.
+/// The number of bytes of `/proc/cpuinfo` that are read. They describe the first processor at least; a large
+/// machine's file takes the kernel milliseconds.
 const MOST_CPUINFO: u64 = 4096;
 
-/// The model, as the first processor names it; none if the kernel does not tell.
+/// Returns the model of the first processor; none if the kernel does not tell.
 pub fn model() -> Option<String> {
     let mut text = Vec::new();
     File::open("/proc/cpuinfo").ok()?.take(MOST_CPUINFO).read_to_end(&mut text).ok()?;
     model_in(&String::from_utf8_lossy(&text))
 }
 
-/// The model that the text of `/proc/cpuinfo` names.
+/// Returns the model that the text of `/proc/cpuinfo` names.
 fn model_in(text: &str) -> Option<String> {
     let mut fields = text.lines().filter_map(|line| line.split_once(':'));
     let (_, model) = fields.find(|(name, _)| name.trim_end() == "model name")?;
     Some(model.trim().to_owned()).filter(|model| !model.is_empty())
 }
 
-/// The number of the processor on which the calling thread runs, if the system tells it.
+/// Returns the number of the processor on which the calling thread runs, if the system tells it.
 #[inline]
 pub fn current() -> Option<u32> {
     // SAFETY: `sched_getcpu` takes no argument and touches no memory of the caller.

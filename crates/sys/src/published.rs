@@ -1,7 +1,8 @@
-//! A record in shared memory that one process writes and others read whole or not at all (a sequence lock, as of Linux's `seqlock_t`).
+//! A record in shared memory that one process writes and others read whole or not at all (a sequence lock
+//! like Linux's `seqlock_t`).
 //!
-//! Owns the words of the record. The writer never waits for a reader; a reader never believes that bytes are a record: what they
-//! mean, and whether they mean anything, is judged by who decodes them.
+//! Owns the words of the record. The writer never waits for a reader. A reader never trusts that the bytes
+//! are a record: their decoder checks them.
 //!
 //! ```text
 //!   sequence (odd: being written) │ length in bytes │ bytes …
@@ -9,44 +10,45 @@
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 
-/// How often a reader looks again before it gives up: the writer may have been stopped while it wrote.
+/// The number of attempts of a reader before it gives up: the writer may have been stopped while it wrote.
 const TRIES: u32 = 64;
 
-/// Words before the bytes.
+/// The number of words before the bytes.
 const HEADER: usize = 2;
 
-/// The record in some words of shared memory.
+/// The record in a range of words of shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct PublishedBytes<'a> {
     words: &'a [AtomicU64],
 }
 
 impl<'a> PublishedBytes<'a> {
-    /// The record that lies in `words`, which begin as zeros: an empty one.
+    /// Returns the record that lies in `words`, which begin as zeros: an empty record.
     ///
     /// # Panics
-    /// With fewer words than the header needs.
+    /// Panics with fewer words than the header needs.
     pub fn new(words: &'a [AtomicU64]) -> Self {
         assert!(words.len() >= HEADER, "{} words have no room for a record", words.len());
         Self { words }
     }
 
-    /// The longest record in bytes.
+    /// Returns the length of the longest record in bytes.
     pub fn room(&self) -> usize {
         8 * (self.words.len() - HEADER)
     }
 
-    /// Writes a record in place of the one before. Only one thread at a time may do so.
+    /// Writes a record over the previous one. Only one thread at a time may call it.
     ///
     /// # Panics
-    /// The record is longer than [`PublishedBytes::room`].
+    /// Panics if the record is longer than [`PublishedBytes::room`].
     pub fn write(&self, bytes: &[u8]) {
         assert!(bytes.len() <= self.room(), "a record of {} bytes in room for {}", bytes.len(), self.room());
         let [sequence, length, room @ ..] = self.words else { return };
-        // Odd, even if a writer before this one ended in the middle.
+        // Odd, even if an earlier writer ended in the middle.
         let writing = sequence.load(Ordering::Relaxed) | 1;
         sequence.store(writing, Ordering::Relaxed);
-        // Pairs with the fence in `read`: who sees a byte of this record sees that it is being written.
+        // Pairs with the fence in `read`: a reader that sees a byte of this record sees that it is being
+        // written.
         fence(Ordering::Release);
         length.store(bytes.len() as u64, Ordering::Relaxed);
         for (word, bytes) in room.iter().zip(bytes.chunks(8)) {
@@ -54,16 +56,16 @@ impl<'a> PublishedBytes<'a> {
             whole[..bytes.len()].copy_from_slice(bytes);
             word.store(u64::from_le_bytes(whole), Ordering::Relaxed);
         }
-        // Release pairs with the acquire in `read`: who sees this number sees the record.
+        // Release pairs with the acquire in `read`: a reader that sees this number sees the record.
         sequence.store(writing.wrapping_add(1), Ordering::Release);
     }
 
-    /// Reads the record; nothing if there is none, or if none was whole however often it was looked for.
+    /// Reads the record; none if it is empty, or if no attempt read it whole.
     pub fn read(&self) -> Option<Vec<u8>> {
         (0..TRIES).find_map(|_| self.try_read()).filter(|bytes| !bytes.is_empty())
     }
 
-    /// The record, if it was not written meanwhile.
+    /// Returns the record if it was not written meanwhile.
     fn try_read(&self) -> Option<Vec<u8>> {
         let [sequence, length, room @ ..] = self.words else { return None };
         // Acquire pairs with the release at the end of `write`.

@@ -1,32 +1,35 @@
-//! Arithmetic on binary128 numbers (IEEE 754), C's `long double` on aarch64 and riscv64, by integers: stable Rust has no type of them.
+//! Arithmetic on binary128 numbers (IEEE 754), C's `long double` on aarch64 and riscv64, by integers: stable
+//! Rust has no type for them.
 //!
-//! A number is the 16 bytes it takes in memory. Results are rounded to nearest, ties to even. Never raises a floating-point exception.
+//! A number is its 16 bytes in memory. Results are rounded to nearest, ties to even. Never raises a
+//! floating-point exception.
 
 use std::cmp::Ordering;
 
 /// A binary128 number as it lies in memory.
 pub type Quad = [u8; 16];
 
-/// Bits of the fraction that memory holds.
+/// The number of bits of the fraction that memory holds.
 const FRACTION: u32 = 112;
 /// The bit in front of the fraction, which memory does not hold.
 const LEADING: u128 = 1 << FRACTION;
 const SIGN: u128 = 1 << 127;
-/// The exponent of infinities and of what is not a number.
+/// The exponent of infinities and NaNs.
 const SPECIAL: i32 = 0x7fff;
 const INFINITY: u128 = (SPECIAL as u128) << FRACTION;
 const BIAS: i32 = 0x3fff;
 /// A quiet NaN, for results that have no value.
 const NAN: u128 = INFINITY | LEADING >> 1;
-/// Bits below the fraction that decide about rounding; the last one stands for all that were cut.
+/// The number of bits below the fraction that decide about rounding; the last one stands for all bits that
+/// were cut.
 const GUARD: u32 = 3;
 
 /// A number in its parts.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// The sign bit where memory has it.
+    /// The sign bit at its position in memory.
     sign: u128,
-    /// The exponent as memory has it, but 1 for subnormal numbers.
+    /// The exponent as in memory, but 1 for subnormal numbers.
     exponent: i32,
     /// The fraction, with the leading bit of normal numbers.
     significand: u128,
@@ -39,14 +42,15 @@ impl Parts {
         Parts { sign: bits & SIGN, exponent: exponent.max(1), significand }
     }
 
-    /// The parts of a finite number other than zero, with the leading bit set, also where it is subnormal.
+    /// Returns the parts of a finite number other than zero, with the leading bit set even if it is
+    /// subnormal.
     fn normalized(bits: u128) -> Parts {
         let parts = Parts::of(bits);
         let shift = parts.significand.leading_zeros() - LEADING.leading_zeros();
         Parts { exponent: parts.exponent - shift as i32, significand: parts.significand << shift, ..parts }
     }
 
-    /// The number whose significand has guard bits, at any place below the two highest bits, rounded.
+    /// Rounds the number, whose significand has guard bits and any position below the two highest bits.
     fn rounded(self) -> u128 {
         let Parts { sign, mut exponent, mut significand } = self;
         if significand == 0 {
@@ -69,7 +73,7 @@ impl Parts {
     }
 }
 
-/// Shifts right; the last bit is also set if a bit that was cut was.
+/// Shifts right; the last bit is also set if a bit that was cut was set.
 fn shift_right(value: u128, by: i32) -> u128 {
     match by as u32 {
         0 => value,
@@ -82,7 +86,7 @@ fn is_nan_bits(bits: u128) -> bool {
     bits & !SIGN > INFINITY
 }
 
-/// The quiet form of the first of them that is not a number, if one is.
+/// Returns the quiet form of the first of the two that is a NaN, if one is.
 fn nan_of(a: u128, b: u128) -> Option<u128> {
     [a, b].into_iter().find(|bits| is_nan_bits(*bits)).map(|bits| bits | LEADING >> 1)
 }
@@ -105,14 +109,15 @@ fn add_bits(a: u128, b: u128) -> u128 {
     Parts { sign, exponent: large.exponent, significand }.rounded()
 }
 
-/// The product of two significands, with guard bits.
+/// Returns the product of two significands, with guard bits.
 fn product(a: u128, b: u128) -> u128 {
     let (low, high) = (|x: u128| x & u128::from(u64::MAX), |x: u128| x >> 64);
     let lowest = low(a) * low(b);
-    // Significands have 113 bits: the two products in the middle and what is carried into them have 114.
+    // Significands have 113 bits: the two middle products and the carry into them have 114.
     let middle = low(a) * high(b) + high(a) * low(b) + high(lowest);
     let (top, rest) = (high(a) * high(b) + high(middle), middle << 64 | low(lowest));
-    // The leading bit is at 224 or 225 of these 256 bits, and goes to that of a significand with guard bits.
+    // The leading bit is at 224 or 225 of these 256 bits; the shift moves it to that of a significand with
+    // guard bits.
     let shift = 2 * FRACTION - FRACTION - GUARD;
     top << (128 - shift) | rest >> shift | u128::from(rest << (128 - shift) != 0)
 }
@@ -135,34 +140,34 @@ fn multiply_bits(a: u128, b: u128) -> u128 {
     }
 }
 
-/// Their sum.
+/// Returns the sum.
 pub fn add(a: Quad, b: Quad) -> Quad {
     add_bits(u128::from_ne_bytes(a), u128::from_ne_bytes(b)).to_ne_bytes()
 }
 
-/// The second taken from the first.
+/// Returns the first number minus the second.
 pub fn subtract(a: Quad, b: Quad) -> Quad {
     let b = u128::from_ne_bytes(b);
     let negated = if is_nan_bits(b) { b } else { b ^ SIGN };
     add_bits(u128::from_ne_bytes(a), negated).to_ne_bytes()
 }
 
-/// Their product.
+/// Returns the product.
 pub fn multiply(a: Quad, b: Quad) -> Quad {
     multiply_bits(u128::from_ne_bytes(a), u128::from_ne_bytes(b)).to_ne_bytes()
 }
 
-/// Whether its sign bit is set.
+/// Returns true if the sign bit is set.
 pub fn is_negative(x: Quad) -> bool {
     u128::from_ne_bytes(x) & SIGN != 0
 }
 
-/// Whether it is not a number.
+/// Returns true for a NaN.
 pub fn is_nan(x: Quad) -> bool {
     is_nan_bits(u128::from_ne_bytes(x))
 }
 
-/// How they compare, if both are numbers; zeros are equal.
+/// Compares two numbers; none if one is a NaN. Zeros are equal.
 pub fn compare(a: Quad, b: Quad) -> Option<Ordering> {
     let signed = |x: Quad| {
         let magnitude = (u128::from_ne_bytes(x) & !SIGN) as i128;

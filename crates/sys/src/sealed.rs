@@ -1,7 +1,8 @@
-//! Sealed files: bytes that one process writes once and others read, in a file without a name (memfd) that no process can change.
+//! Sealed files: bytes that one process writes once and others read, in a file without a name (memfd) that no
+//! process can change.
 //!
-//! Unlike a [`Segment`](crate::segment::Segment) such a file is read, never mapped, and has any length. Readers check the seals: what
-//! they read is what was written.
+//! Unlike a [`Segment`](crate::segment::Segment) such a file is read, never mapped, and has any length.
+//! Readers check the seals, so they read exactly the bytes that were written.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,10 +17,10 @@ use crate::segment::create_memfd;
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// A sealed file with `bytes`. `name` shows in `/proc/…/fd`.
+/// Creates a sealed file with `bytes`. `name` shows in `/proc/…/fd`.
 ///
 /// # Errors
-/// As memfd_create(2) and write(2).
+/// Fails as memfd_create(2) and write(2) do.
 pub fn write(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(create_memfd(name)?);
     file.write_all(bytes)?;
@@ -27,10 +28,11 @@ pub fn write(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Reads a sealed file of at most `most_bytes`. Processes that share the descriptor may read at the same time.
+/// Reads a sealed file of at most `most_bytes`. Processes that share the descriptor may read at the same
+/// time.
 ///
 /// # Errors
-/// As read(2); `InvalidData` if the file is longer, or could still be changed.
+/// Fails as read(2) does; `InvalidData` if the file is longer, or is not sealed.
 pub fn read(descriptor: OwnedFd, most_bytes: u64) -> io::Result<Vec<u8>> {
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let sealed = match fcntl_get_seals(descriptor.as_fd()) {
@@ -47,7 +49,7 @@ pub fn read(descriptor: OwnedFd, most_bytes: u64) -> io::Result<Vec<u8>> {
         return Err(invalid(format!("a file of {length} bytes, the limit is {most_bytes}")));
     }
     let mut bytes = vec![0; length as usize];
-    // All readers share the position in the file, so none uses it.
+    // All readers share the position in the file, so no reader uses it.
     file.read_exact_at(&mut bytes, 0)?;
     Ok(bytes)
 }

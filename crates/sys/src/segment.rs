@@ -4,12 +4,12 @@
 //!   creator: memfd, sealed ──▶ descriptor over a Unix socket ──▶ peer: checks seals and size, maps
 //! ```
 //!
-//! No name in any file system, nothing left after the last process; and since the size can never change, an
-//! access inside a mapping does not meet the end of the file. Pages come into being when they are first
-//! touched, and a touch when memory has run out is fatal: [`Segment::reserve`] before use.
+//! It has no name in any file system, and nothing is left after the last process. The size can never change,
+//! so an access inside a mapping never meets the end of the file. Pages are allocated when they are first
+//! touched, and a touch without free memory is fatal: callers use [`Segment::reserve`] first.
 //!
-//! What this module never does: lay out the bytes, trust a peer's descriptor, or hand out a reference to
-//! plain memory, which a peer may change at any time.
+//! This module never lays out the bytes, trusts a peer's descriptor, or hands out a reference to plain
+//! memory, which a peer may change at any time.
 
 use crate::memory;
 use rustix::fs::SealFlags;
@@ -26,7 +26,7 @@ pub use mapping::Mapping;
 pub use memfd::Memfd;
 pub(crate) use memfd::create_memfd;
 
-/// Why a segment could not be had or used.
+/// The reason why a segment could not be created or used.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum SegmentError {
     /// The machine, or a control group, has not enough memory left. The user's to solve.
@@ -35,14 +35,14 @@ pub enum SegmentError {
          are available (free memory, raise the container's memory limit, or ask for less)"
     )]
     Memory {
-        /// Where in the segment, in bytes.
+        /// The offset in the segment, in bytes.
         offset: usize,
-        /// How many bytes were asked for.
+        /// The number of bytes that were requested.
         needed: usize,
-        /// How many bytes the host's account ([`memory::Account`]) had left.
+        /// The number of bytes that the host's account ([`memory::Account`]) had left.
         available: u64,
     },
-    /// A descriptor from a peer that could be resized under us. The peer's fault.
+    /// A descriptor from a peer whose file could still be resized. The peer's fault.
     #[error("the descriptor is not a segment: the seals {missing:?} are missing")]
     Unsealed {
         /// The seals that are not set.
@@ -54,35 +54,36 @@ pub enum SegmentError {
         /// The size found or asked for, in bytes.
         found: u64,
     },
-    /// A place that the segment does not have. The caller's fault, or that of the peer that told it the offset.
+    /// A range outside the segment. The fault of the caller, or of the peer that sent the offset.
     #[error("{len} bytes at offset {offset} lie outside a segment of {segment} bytes")]
     Outside {
-        /// Where, in bytes.
+        /// The offset in bytes.
         offset: usize,
-        /// How many bytes.
+        /// The length in bytes.
         len: usize,
         /// The segment's size in bytes.
         segment: usize,
     },
-    /// A place that is not aligned as its use demands. As `Outside`.
+    /// An offset that is not aligned as its use requires. The same parties are at fault as for `Outside`.
     #[error("offset {offset} of a segment is not a multiple of {align}")]
     Misaligned {
-        /// Where, in bytes.
+        /// The offset in bytes.
         offset: usize,
-        /// The alignment demanded, in bytes.
+        /// The required alignment, in bytes.
         align: usize,
     },
     /// The kernel refused.
     #[error("cannot {doing}: {error}")]
     Kernel {
-        /// What was being done.
+        /// The action that failed.
         doing: &'static str,
-        /// What the kernel answered.
+        /// The kernel's error.
         error: Errno,
     },
 }
 
-/// A memfd that is mapped whole. The mapping lasts as long as the value, the memory as long as any process maps it.
+/// A memfd that is mapped whole. The mapping lasts as long as the value, the memory as long as any process
+/// maps it.
 #[derive(Debug)]
 pub struct Segment {
     mapping: Mapping,
@@ -90,19 +91,20 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A new segment of `bytes`, rounded up to whole pages, all zero. `name` shows in `/proc/…/maps`.
+    /// Creates a segment of `bytes`, rounded up to whole pages, all zero. `name` shows in `/proc/…/maps`.
     ///
     /// # Errors
-    /// `Size` if `bytes` is 0 or beyond the address space; `Kernel` if the kernel refuses.
+    /// Fails with `Size` if `bytes` is 0 or beyond the address space; with `Kernel` if the kernel refuses.
     pub fn create(name: &str, bytes: usize) -> Result<Segment, SegmentError> {
         Segment::whole(Memfd::create(name, bytes)?)
     }
 
-    /// A new segment all of which is real memory. Asks what is available before anything else, so that a size beyond
-    /// all address space, too, is refused as what it is: too large.
+    /// Creates a segment all of which is allocated. It asks the account first, so that a size beyond the
+    /// address space is refused as too large, too.
     ///
     /// # Errors
-    /// `Memory`, naming what was needed and what is available; `Size` if `bytes` is 0; `Kernel`.
+    /// Fails with `Memory`, naming the needed and the available bytes; with `Size` if `bytes` is 0; with
+    /// `Kernel`.
     pub fn create_reserved(name: &str, bytes: usize) -> Result<Segment, SegmentError> {
         let grant = granted(0, bytes)?;
         let segment = Segment::create(name, bytes)?;
@@ -110,10 +112,10 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Maps a peer's segment, whatever its size. The descriptor is not trusted.
+    /// Maps a peer's segment of any size. The descriptor is not trusted.
     ///
     /// # Errors
-    /// As [`Memfd::check`]; `Kernel` if it cannot be mapped for reading and writing.
+    /// Fails as [`Memfd::check`] does; with `Kernel` if it cannot be mapped for reading and writing.
     pub fn map(descriptor: OwnedFd) -> Result<Segment, SegmentError> {
         Segment::whole(Memfd::check(descriptor)?)
     }
@@ -123,20 +125,20 @@ impl Segment {
         Ok(Segment { mapping: file.map(0, file.len())?, file })
     }
 
-    /// What a peer needs to map the same memory.
+    /// Returns the descriptor by which a peer maps this memory.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.file.fd()
     }
 
-    /// The mapping and the file, each of which lasts without the other.
+    /// Returns the mapping and the file, each of which lasts without the other.
     pub fn into_parts(self) -> (Mapping, Arc<Memfd>) {
         (self.mapping, self.file)
     }
 
-    /// Makes `bytes` at `offset` real memory, so that touching them later cannot fail.
+    /// Allocates `bytes` at `offset`, so that touching them later cannot fail.
     ///
     /// # Errors
-    /// `Memory`, naming what was needed and what is available; `Outside`; `Kernel`.
+    /// Fails with `Memory`, naming the needed and the available bytes; with `Outside`; with `Kernel`.
     pub fn reserve(&self, offset: usize, bytes: usize) -> Result<(), SegmentError> {
         self.mapping.check(offset, bytes)?;
         if bytes == 0 {
@@ -146,11 +148,11 @@ impl Segment {
         in_steps(offset, bytes, grant, |start, bytes| self.file.allocate(start, bytes))
     }
 
-    /// Gives the pages of `bytes` from `offset` on, both multiples of the page size, back to the system. They read as zero afterwards, in
-    /// every process, and are no longer real.
+    /// Returns the pages of `bytes` from `offset` on, both multiples of the page size, to the system. They
+    /// read as zero afterwards, in every process, and are no longer allocated.
     ///
     /// # Errors
-    /// `Outside`; `Kernel`.
+    /// Fails with `Outside` or `Kernel`.
     pub fn discard(&self, offset: usize, bytes: usize) -> Result<(), SegmentError> {
         self.mapping.check(offset, bytes)?;
         if bytes == 0 { Ok(()) } else { self.file.discard(offset, bytes) }
@@ -165,7 +167,7 @@ impl Deref for Segment {
     }
 }
 
-/// Permission of the host's account to allocate `bytes`, to be dropped afterwards.
+/// Returns the host account's permission to allocate `bytes`, to be dropped afterwards.
 ///
 /// Asking the kernel alone is not enough: above a control group's limit it kills instead of refusing.
 fn granted(offset: usize, bytes: usize) -> Result<memory::Grant<'static>, SegmentError> {
@@ -173,10 +175,10 @@ fn granted(offset: usize, bytes: usize) -> Result<memory::Grant<'static>, Segmen
     granted.map_err(|available| SegmentError::Memory { offset, needed: bytes, available })
 }
 
-/// Bytes that are allocated at once: others that wait for the account see that it goes on.
+/// The number of bytes that are allocated at once, so that others that wait for the account see progress.
 const STEP: usize = 8 << 20;
 
-/// Allocates `bytes` from `start` on in steps, each of which is settled when it is real.
+/// Allocates `bytes` from `start` on in steps, and settles each step once it is allocated.
 fn in_steps(
     start: usize,
     bytes: usize,

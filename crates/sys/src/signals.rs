@@ -1,31 +1,34 @@
-//! What a process inherits of signals: set aside for the process itself, given back to the programs that it starts.
+//! The signal state that a process inherits: set aside for the process itself, and restored for the programs
+//! that it starts.
 //!
-//! Owns the mask of the launcher's processes and which signals they ignore. A parent that blocks SIGCHLD, ignores it, or limits the size of
-//! files shall not decide whether a launcher learns of the end of a rank. Installs no handler.
+//! Owns the mask of the launcher's processes and the set of signals that they ignore. A parent that blocks
+//! SIGCHLD, ignores it, or limits the size of files must not decide if a launcher learns of the end of a
+//! rank. Installs no handler.
 
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
 
-/// Signals that a program must be able to be ended by, whatever its launcher has inherited: shells start jobs in the background with some of
-/// them ignored.
+/// Signals that must be able to end a program. Shells start background jobs with some of them ignored, and
+/// its launcher may have inherited that.
 const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
-/// What a process of the launcher does about signals: it learns of the ends of its children, and that a file is too large from the error of
-/// the call.
+/// The launcher's own signal actions: SIGCHLD is not ignored, and a file that is too large fails the call
+/// instead of raising a signal.
 const OWN: [(libc::c_int, libc::sighandler_t); 2] =
     [(libc::SIGCHLD, libc::SIG_DFL), (libc::SIGXFSZ, libc::SIG_IGN)];
 
-/// What the process was started with.
+/// The signal state with which the process was started.
 struct Inherited {
     mask: libc::sigset_t,
-    /// Which signals of [`OWN`] were ignored.
+    /// True for each signal of [`OWN`] that was ignored.
     ignored: [bool; OWN.len()],
 }
 
 static INHERITED: OnceLock<Inherited> = OnceLock::new();
 
-/// Sets the calling thread's mask and the process's ignored signals as a process of the launcher needs them: none is blocked, SIGCHLD is not
-/// ignored, and a file that is too large is an error. To be called before other threads start; later calls change nothing.
+/// Sets the calling thread's mask and the process's ignored signals as a process of the launcher needs them.
+/// No signal is blocked, SIGCHLD is not ignored, and a file that is too large is an error. Call it before
+/// other threads start; later calls change nothing.
 pub fn set_aside_inherited() {
     INHERITED.get_or_init(|| {
         let ignored = OWN.map(|(signal, _)| is_ignored(signal));
@@ -33,7 +36,7 @@ pub fn set_aside_inherited() {
     });
 }
 
-/// Sets mask and signals as [`OWN`] says; gives the mask before.
+/// Sets mask and signals as [`OWN`] says; returns the previous mask.
 fn set_own() -> libc::sigset_t {
     for (signal, action) in OWN {
         // SAFETY: no handler is installed, and the number is valid.
@@ -59,8 +62,9 @@ fn is_ignored(signal: libc::c_int) -> bool {
     now.sa_sigaction == libc::SIG_IGN
 }
 
-/// Calls `start` while the process has what [`set_aside_inherited`] has set aside, so that a program that it starts inherits that. Nothing has to
-/// be done in the new process, where the standard library needs more of the system for it.
+/// Calls `start` with the signal state that [`set_aside_inherited`] has set aside, so that a started program
+/// inherits it. Nothing has to run in the new process, which would make the standard library start it in a
+/// slower way.
 pub fn with_inherited<T>(start: impl FnOnce() -> T) -> T {
     give_back_here();
     let started = start();
@@ -70,7 +74,8 @@ pub fn with_inherited<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
-/// Gives back what was set aside, if anything was. Allocates nothing, so a new process may call it before its program starts.
+/// Restores the state that was set aside, if any was. Allocates nothing, so a new process may call it before
+/// its program starts.
 fn give_back_here() {
     let Some(inherited) = INHERITED.get() else { return };
     for ((signal, _), was_ignored) in OWN.into_iter().zip(inherited.ignored) {
@@ -81,7 +86,7 @@ fn give_back_here() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &inherited.mask, ptr::null_mut()) };
 }
 
-/// The same for a program that is to be ended by signals, however its launcher was started.
+/// Restores the state that was set aside, but resets the [`ENDING`] signals, so that they end the program.
 pub(crate) fn give_back_but_ending() {
     give_back_here();
     // SAFETY: plain calls with valid numbers on a set of this function, in a process with one thread.
@@ -96,10 +101,12 @@ pub(crate) fn give_back_but_ending() {
     }
 }
 
-/// Calls `write`, whose writes to this process's terminal are not held up where it runs in the background: such a write may stop the process otherwise.
+/// Calls `write`, whose writes to this process's terminal do not stop the process while it runs in the
+/// background.
 pub fn without_terminal_stop<T>(write: impl FnOnce() -> T) -> T {
     let (mut stop, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: both sets are memory of this function, the number is valid, and `before` is read only after a successful call has written it.
+    // SAFETY: both sets are memory of this function, the number is valid, and `before` is read only after a
+    // successful call has written it.
     unsafe {
         libc::sigemptyset(stop.as_mut_ptr());
         libc::sigaddset(stop.as_mut_ptr(), libc::SIGTTOU);
@@ -119,10 +126,11 @@ mod tests {
 
     use super::*;
 
-    /// The masks of blocked and ignored signals of a program that `start` starts.
+    /// Returns the masks of blocked and ignored signals of a program that `start` starts.
     fn masks(start: impl FnOnce(&mut Command) -> std::io::Result<Child>) -> [u64; 2] {
         let mut command = Command::new("cat");
-        // It ends with its input, after `start`: where SIGCHLD is ignored, nothing can be said of a process that has ended.
+        // The program ends with its input, after `start`: where SIGCHLD is ignored, the status of an ended
+        // process is lost.
         command.args(["/proc/self/status", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = start(&mut command).unwrap();
         let status = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
@@ -176,7 +184,7 @@ mod tests {
     #[test]
     fn a_terminal_stops_no_write_and_nothing_of_it_is_passed_on() {
         let stop = 1_u64 << (libc::SIGTTOU - 1);
-        // On a thread of its own, whose mask is not that of other tests.
+        // The test runs on a thread of its own, whose mask differs from that of other tests.
         let test = move || {
             let [blocked, ignored] = without_terminal_stop(|| masks(Command::spawn));
             assert_eq!((blocked & stop, ignored & stop), (stop, 0), "blocked meanwhile");

@@ -1,5 +1,5 @@
-//! The few steps of starting and joining a job that need `unsafe`: what happens in a new process between
-//! fork and exec, and taking over a descriptor that was inherited by number.
+//! The steps of starting and joining a job that need `unsafe`: the work in a new process between fork and
+//! exec, and taking over a descriptor that was inherited by number.
 //!
 //! Owns nothing. Never decides: the launcher says what to prepare.
 
@@ -15,20 +15,21 @@ use rustix::net::{AddressFamily, SocketType};
 use crate::affinity::ProcessorSet;
 use crate::signals;
 
-/// What a process is given before its program starts.
+/// The settings that a process gets before its program starts.
 #[derive(Debug, Clone)]
 pub struct Preparation {
-    /// A descriptor the program inherits under its present number.
+    /// A descriptor that the program inherits under its present number.
     pub keep: Option<RawFd>,
-    /// The processors the program may run on; `None`: all that its parent may use.
+    /// The processors that the program may run on; `None`: all that its parent may use.
     pub processors: Option<ProcessorSet>,
 }
 
-/// Makes `command` start its program in a process group of its own, with the signals that this process has inherited but for those by which a
-/// program is ended, which are at their default action; killed when the calling thread's process ends.
+/// Makes `command` start its program in a process group of its own, which the end of the calling thread
+/// kills. The program gets the signal state that this process has inherited, but ending signals have their
+/// default action.
 ///
-/// The parent-death signal belongs to the *thread* that spawns: spawn from a thread that lives as long
-/// as the children should.
+/// The parent-death signal belongs to the *thread* that spawns: spawn from a thread that lives as long as the
+/// children should.
 pub fn prepare(command: &mut Command, preparation: Preparation) {
     let parent = std::process::id();
     command.process_group(0);
@@ -45,7 +46,7 @@ fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // The parent may have ended before the line above: then the signal is never sent.
+        // If the parent ended before the line above, the signal is never sent.
         if libc::getppid() as u32 != parent {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
@@ -55,23 +56,25 @@ fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
             return Err(io::Error::last_os_error());
         }
     }
-    // A rank must be stoppable through its launcher.
+    // The launcher must be able to stop a rank.
     signals::give_back_but_ending();
     preparation.processors.as_ref().map_or(Ok(()), ProcessorSet::bind_thread)
 }
 
-/// Makes `command` start its program apart from this process: as the child of no process here, in a session of its own, and with no descriptor beyond
-/// the standard three. The child that the caller gets ends at once and is to be waited for.
+/// Makes `command` start its program apart from this process: as no process's child here, in a session of its
+/// own, and with only the three standard descriptors. The child that the caller gets ends at once and must be
+/// waited for.
 pub fn detach(command: &mut Command) {
-    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls (fork, _exit, setsid, close_range); it
-    // allocates nothing and touches no lock.
+    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls (fork, _exit,
+    // setsid, close_range). It allocates nothing and touches no lock.
     unsafe {
         command.pre_exec(leave_parent);
     }
 }
 
 fn leave_parent() -> io::Result<()> {
-    // SAFETY: plain system calls. The process that forks here has one thread and ends without running anything of the program.
+    // SAFETY: these are plain system calls. The process that forks here has one thread and ends without
+    // running anything of the program.
     unsafe {
         match libc::fork() {
             0 => {}
@@ -81,7 +84,8 @@ fn leave_parent() -> io::Result<()> {
         if libc::setsid() < 0 {
             return Err(io::Error::last_os_error());
         }
-        // Descriptors that the program inherits from its starter are closed when its own program begins; Linux before 5.11 refuses.
+        // This closes descriptors inherited from the starter when the new program begins; Linux before 5.11
+        // refuses.
         libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
     Ok(())
@@ -91,18 +95,18 @@ fn leave_parent() -> io::Result<()> {
 /// and marks it close-on-exec.
 ///
 /// # Errors
-/// `EBADF` if it is not open, `ENOTSOCK` or `EPROTOTYPE` if it is something else, `EBUSY` if this process
-/// has already taken it over.
+/// Fails with `EBADF` if it is not open, `ENOTSOCK` or `EPROTOTYPE` if it is something else, `EBUSY` if this
+/// process has already taken it over.
 pub fn adopt_socket(number: RawFd) -> io::Result<OwnedFd> {
     adopt(number, |fd| {
         Ok(socket_type(fd)? == SocketType::SEQPACKET && socket_domain(fd)? == AddressFamily::UNIX)
     })
 }
 
-/// Takes over the inherited descriptor `number`, which must be a socket of bytes, and marks it close-on-exec.
+/// Takes over the inherited descriptor `number`, which must be a stream socket, and marks it close-on-exec.
 ///
 /// # Errors
-/// As [`adopt_socket`].
+/// Fails as [`adopt_socket`] does.
 pub fn adopt_stream(number: RawFd) -> io::Result<OwnedFd> {
     adopt(number, |fd| Ok(socket_type(fd)? == SocketType::STREAM))
 }
@@ -121,7 +125,8 @@ fn adopt(number: RawFd, is_right: fn(BorrowedFd) -> rustix::io::Result<bool>) ->
     if !is_right(borrowed)? {
         return Err(io::Error::from_raw_os_error(libc::EPROTOTYPE));
     }
-    // Another library with a copy of this crate has taken it over: an inherited descriptor is not marked.
+    // A marked descriptor was taken over by another library with a copy of this crate: an inherited one is
+    // not marked.
     if rustix::io::fcntl_getfd(borrowed)?.contains(rustix::io::FdFlags::CLOEXEC) {
         return Err(io::Error::from_raw_os_error(libc::EBUSY));
     }

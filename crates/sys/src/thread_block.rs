@@ -1,7 +1,7 @@
 //! A block of memory for each thread, which a library finds without a call of the loader.
 //!
-//! What the block has is the library's matter: it sets the address in each thread that needs a block, and takes it back before it frees the
-//! block. The block of any other thread has zeros and is never written.
+//! The library owns the contents: it sets the address in each thread that needs a block, and clears it before
+//! it frees the block. The block of any other thread has zeros and is never written.
 
 /// The address of a thread's block.
 mod word {
@@ -10,7 +10,7 @@ mod word {
     crate::thread_word::thread_word!(*const u8, "canele_thread_block", sym ZEROS, (&raw const ZEROS).cast());
 }
 
-/// So many bytes the block of a thread has at least that has set none.
+/// The size in bytes of the zero block of a thread that has set none.
 pub const BYTES: usize = 16 << 10;
 
 #[repr(align(256))]
@@ -20,19 +20,20 @@ struct Zeros {
 
 static ZEROS: Zeros = Zeros { _bytes: [0; BYTES] };
 
-/// The address of this thread's block, aligned to 256 bytes.
+/// Returns the address of this thread's block, aligned to 256 bytes.
 #[inline(always)]
 pub fn get() -> *const u8 {
     word::get()
 }
 
-/// Sets the address of this thread's block, which is aligned to 256 bytes and has at least [`BYTES`]; it stays until it is set again.
+/// Sets the address of this thread's block, which is aligned to 256 bytes and has at least [`BYTES`]. It
+/// stays until it is set again.
 pub fn set(block: *const u8) {
     debug_assert!(block.addr().is_multiple_of(align_of::<Zeros>()));
     word::set(block);
 }
 
-/// This thread has a block of zeros from now on, as at its start.
+/// Gives this thread the block of zeros, as at its start.
 pub fn clear() {
     word::set((&raw const ZEROS).cast());
 }

@@ -1,6 +1,8 @@
-//! A thread of another process that is stopped for a moment (ptrace(2)), to read which instruction it is at.
+//! A thread of another process that is stopped for a moment (ptrace(2)), to read the address of its next
+//! instruction.
 //!
-//! The system lets go of all threads that a thread traces when the tracing thread ends, so a tracer that ends leaves no thread stopped.
+//! The system releases all threads that a thread traces when the tracing thread ends, so a tracer that ends
+//! leaves no thread stopped.
 
 use std::io;
 use std::marker::PhantomData;
@@ -12,20 +14,20 @@ use libc::{c_int, c_uint, c_void, pid_t};
 #[derive(Debug)]
 pub struct TracedThread {
     thread: pid_t,
-    /// The signal whose delivery stopped the thread; zero where none did.
+    /// The signal whose delivery stopped the thread; zero if no signal did.
     signal: c_int,
-    /// Requests of other threads than the tracing one fail, so this type does not leave its thread.
+    /// Keeps this type on its thread: requests of threads other than the tracing one fail.
     tracer: PhantomData<*const ()>,
 }
 
-/// What a traced thread that was asked to stop has done.
+/// The state of a traced thread that was asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceStop {
-    /// It has not stopped yet.
+    /// The thread has not stopped yet.
     NotYet,
-    /// It has stopped.
+    /// The thread has stopped.
     Stopped,
-    /// It has ended, or is not traced any more.
+    /// The thread has ended, or is not traced any more.
     Ended,
 }
 
@@ -33,7 +35,7 @@ impl TracedThread {
     /// Asks a thread to stop, without any signal to its process.
     ///
     /// # Errors
-    /// The thread does not exist, or the system does not allow tracing it.
+    /// Fails if the thread does not exist, or the system does not allow tracing it.
     pub fn interrupt(thread: u32) -> io::Result<Self> {
         let traced = Self::seize(thread)?;
         request(libc::PTRACE_INTERRUPT, traced.thread, 0, ptr::null_mut())?;
@@ -46,9 +48,9 @@ impl TracedThread {
         Ok(Self { thread, signal: 0, tracer: PhantomData })
     }
 
-    /// Whether the thread has stopped by now; does not wait.
+    /// Checks without waiting if the thread has stopped.
     pub fn poll_stop(&mut self) -> TraceStop {
-        // Only threads that this one traces: children of other threads are theirs to wait for.
+        // The flags select only threads that this one traces: other threads wait for their own children.
         let flags = libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
         let mut status = 0;
         // SAFETY: the status lives across the call.
@@ -56,7 +58,8 @@ impl TracedThread {
         match found {
             0 => TraceStop::NotYet,
             _ if found == self.thread && libc::WIFSTOPPED(status) => {
-                // The upper half says that an event, such as the interrupt, stopped the thread and no signal did.
+                // The upper half says that an event, such as the interrupt, stopped the thread and no signal
+                // did.
                 self.signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
                 TraceStop::Stopped
             }
@@ -64,7 +67,8 @@ impl TracedThread {
         }
     }
 
-    /// The address of the next instruction of a stopped thread; none where the system or this crate does not know it.
+    /// Returns the address of the next instruction of a stopped thread. None if the system or this crate does
+    /// not know it.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub fn instruction(&self) -> Option<u64> {
         // SAFETY: all bytes zero are registers.
@@ -73,17 +77,17 @@ impl TracedThread {
         let mut vector = libc::iovec { iov_base: ptr::from_mut(&mut registers).cast(), iov_len: size };
         let place = ptr::from_mut(&mut vector).cast();
         request(libc::PTRACE_GETREGSET, self.thread, libc::NT_PRSTATUS as usize, place).ok()?;
-        // A program of 32 bits has fewer registers, whose order is another one.
+        // A program of 32 bits has fewer registers, in another order.
         (vector.iov_len == size).then(|| next_instruction(&registers))
     }
 
-    /// None: the registers of this processor are not known here.
+    /// Returns none: the registers of this processor are not known here.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub fn instruction(&self) -> Option<u64> {
         None
     }
 
-    /// Lets a stopped thread go on; it receives the signal whose delivery stopped it.
+    /// Resumes a stopped thread; it receives the signal whose delivery stopped it.
     pub fn release(self) {
         // A thread that was killed meanwhile needs no release.
         let _ =
@@ -91,10 +95,11 @@ impl TracedThread {
     }
 }
 
-/// One request of ptrace(2) about a thread; `data` is what the request's page of the manual says.
+/// Makes one request of ptrace(2) about a thread; `data` is as ptrace(2) says for that request.
 fn request(request: c_uint, thread: pid_t, address: usize, data: *mut c_void) -> io::Result<()> {
     let address = ptr::without_provenance_mut::<c_void>(address);
-    // SAFETY: the requests of this module write nothing here, except for the registers that `data` leads to with their length.
+    // SAFETY: the requests of this module write nothing here, except for the registers that `data` leads to
+    // with their length.
     let done = unsafe { libc::ptrace(request, thread, address, data) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -118,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// The end of the wait for the thread's stop.
+    /// Waits until the thread has stopped or ended.
     fn wait_for_stop(traced: &mut TracedThread) -> TraceStop {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {

@@ -1,11 +1,11 @@
-//! The tunables: one table gives each its name, type, default, unit, range and meaning; everything else (the
-//! typed struct, the environment, what `canele info --tunables` prints) follows from it.
+//! The tunables: one table gives each its name, type, default, unit, range and meaning. Everything else (the
+//! typed struct, the environment, the output of `canele info --tunables`) follows from it.
 //!
-//! A tunable `ring_cells` is set by the environment variable `CANELE_RING_CELLS`. A variable `CANELE_…` that
-//! means nothing, or a value out of range, is an error: a typing mistake must not quietly measure something
+//! A tunable `ring_cells` is set by the environment variable `CANELE_RING_CELLS`. An unknown variable
+//! `CANELE_…`, or a value out of range, is an error: a typing mistake must not quietly measure something
 //! else.
 //!
-//! What this module never does: look at the environment twice, or adjust a value that was asked for.
+//! This module never reads the environment twice, and never adjusts a value that was asked for.
 
 mod error;
 mod value;
@@ -32,7 +32,7 @@ macro_rules! tunables {
         }
 
         impl Tunables {
-            /// The table, one row per tunable, in its order.
+            /// Returns the table, one row per tunable, in its order.
             pub fn table() -> impl Iterator<Item = TunableRow> {
                 [$(TunableRow {
                     name: stringify!($field),
@@ -43,7 +43,7 @@ macro_rules! tunables {
                 },)*].into_iter()
             }
 
-            /// The value of the tunable called `name`, as the environment would write it.
+            /// Returns the value of the tunable called `name`, as the environment would write it.
             pub fn value(&self, name: &str) -> Option<String> {
                 match name {
                     $(stringify!($field) => Some(self.$field.write()),)*
@@ -51,7 +51,7 @@ macro_rules! tunables {
                 }
             }
 
-            /// Nothing if `text` is not an allowed value of the tunable called `name`.
+            /// Sets the tunable called `name`; none if `text` is not an allowed value.
             fn set(&mut self, name: &str, allowed: &Allowed, text: &str) -> Option<()> {
                 match name {
                     $(stringify!($field) => self.$field = Value::read(text, allowed)?,)*
@@ -84,13 +84,14 @@ pub const COLLECTIVE_ALGORITHMS: &[&str] = &[
 /// The strategies that come with the library; the first is the default.
 pub const STRATEGIES: &[&str] = &["aggregate", "fifo", "priority", "split"];
 
-/// What an MPI program's communicators do with errors at first; the first is the default.
+/// The initial error handlers of an MPI program's communicators; the first is the default.
 pub const MPI_ERRHANDLERS: &[&str] = &["fatal", "abort", "return"];
 
-/// What becomes of programs of another MPI; the first is the default.
+/// The treatment of programs of another MPI; the first is the default.
 pub const FOREIGN: &[&str] = &["refuse", "allow"];
 
-/// Whether long messages are copied once, from their sender's memory to their receiver's; the first is the default.
+/// The use of single copies for long messages, from the sender's memory to the receiver's; the first is the
+/// default.
 pub const SINGLE_COPY: &[&str] = &["auto", "never", "always", "both"];
 
 tunables! {
@@ -121,8 +122,9 @@ tunables! {
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 
-/// Tunables that all ranks of a job must have alike: the size of each other's rings, what may be sent unasked, and up to where it
-/// is, which tells how the data of a put or get to another host travels; whether collective calls are compared; and how many lanes there are.
+/// Tunables that all ranks of a job must have alike: sizes of rings, bytes that may be sent unasked, and the
+/// size limits that decide how puts and gets to another host travel. The check of collective calls and the
+/// number of lanes belong here, too.
 const SHARED: [&str; 8] = [
     "check",
     "collective",
@@ -134,13 +136,13 @@ const SHARED: [&str; 8] = [
     "unexpected_bytes",
 ];
 
-/// Tunables that only the launcher looks at: a rank that changes them changes nothing.
+/// Tunables that only the launcher uses: a change by a rank has no effect.
 const OF_LAUNCHER: [&str; 4] = ["rails", "remote_start_ms", "host_lost_ms", "foreign"];
 
 /// Tunables that a rank can follow when they change after its start.
 const CHANGEABLE: [&str; 5] = ["wait", "spin_ns", "yields", "strategy", "mpi_leaks"];
 
-/// Until when a rank can change a tunable by a call.
+/// The time until which a rank can change a tunable by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settable {
     /// Never: only the launcher's environment counts.
@@ -151,7 +153,7 @@ pub enum Settable {
     Always,
 }
 
-/// Variables that the launcher sets for its ranks, or is told by: known, but not tunables.
+/// Variables that the launcher sets for its ranks or reads itself: known, but not tunables.
 pub const LAUNCHER_VARIABLES: [&str; 9] = [
     "CANELE_RANK",
     "CANELE_SIZE",
@@ -164,12 +166,12 @@ pub const LAUNCHER_VARIABLES: [&str; 9] = [
     "CANELE_PROFILE",
 ];
 
-/// Variables by which the compiler wrappers are told the compiler and the ABI: known, but not tunables.
+/// Variables that tell the compiler wrappers the compiler and the ABI: known, but not tunables.
 pub const COMPILER_VARIABLES: [&str; 4] = ["CANELE_CC", "CANELE_CXX", "CANELE_FC", "CANELE_ABI"];
 
 const PREFIX: &str = "CANELE_";
 
-/// What the table says of one tunable.
+/// The table's row for one tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunableRow {
     /// Its name, as in [`Tunables`].
@@ -178,19 +180,19 @@ pub struct TunableRow {
     pub default: String,
     /// The unit of its value, or nothing.
     pub unit: &'static str,
-    /// The values it may have.
+    /// The values that it may have.
     pub allowed: Allowed,
-    /// What it means.
+    /// The meaning.
     pub doc: &'static str,
 }
 
 impl TunableRow {
-    /// True if all ranks of a job must have the same value.
+    /// Returns true if all ranks of a job must have the same value.
     pub fn is_shared(&self) -> bool {
         SHARED.contains(&self.name)
     }
 
-    /// Until when a rank can change it.
+    /// Returns the time until which a rank can change it.
     pub fn settable(&self) -> Settable {
         match self.name {
             name if OF_LAUNCHER.contains(&name) => Settable::Never,
@@ -199,31 +201,32 @@ impl TunableRow {
         }
     }
 
-    /// The environment variable that sets it.
+    /// Returns the environment variable that sets it.
     pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_ascii_uppercase())
     }
 }
 
 impl Tunables {
-    /// What all ranks of a job must have alike: variables and values.
+    /// Returns the variables and values that all ranks of a job must have alike.
     pub fn shared(&self) -> Vec<(String, String)> {
         let rows = Tunables::table().filter(|row| SHARED.contains(&row.name));
         rows.map(|row| (row.variable(), self.value(row.name).unwrap_or_default())).collect()
     }
 
-    /// The defaults, changed by the variables of this process's environment.
+    /// Returns the defaults, changed by the variables of this process's environment.
     ///
     /// # Errors
-    /// The first variable that is unknown or out of range.
+    /// Fails with the first variable that is unknown or out of range.
     pub fn from_env() -> Result<Tunables, TunableError> {
         Tunables::from_pairs(std::env::vars_os())
     }
 
-    /// The defaults, changed by `pairs` of variable and value; those not called `CANELE_…` are ignored.
+    /// Returns the defaults, changed by `pairs` of variable and value; those not called `CANELE_…` are
+    /// ignored.
     ///
     /// # Errors
-    /// As [`Tunables::from_env`].
+    /// Fails as [`Tunables::from_env`] does.
     pub fn from_pairs<K: AsRef<OsStr>, V: AsRef<OsStr>>(
         pairs: impl IntoIterator<Item = (K, V)>,
     ) -> Result<Tunables, TunableError> {
@@ -237,10 +240,10 @@ impl Tunables {
         Ok(tunables)
     }
 
-    /// Gives the tunable that the environment variable `variable` sets the value written as `value`.
+    /// Sets the tunable of the environment variable `variable` to the value written as `value`.
     ///
     /// # Errors
-    /// The variable is unknown, or the value is out of range.
+    /// Fails if the variable is unknown, or the value is out of range.
     pub fn assign(&mut self, variable: &str, value: &str) -> Result<(), TunableError> {
         let row = Tunables::table().find(|row| row.variable() == variable);
         let row = row.ok_or_else(|| error::unknown(variable))?;
@@ -252,7 +255,7 @@ impl Tunables {
     }
 }
 
-/// Whether a variable means something to the launcher or the compiler wrappers.
+/// Returns true if a variable is known to the launcher or the compiler wrappers.
 fn is_of_others(variable: &str) -> bool {
     LAUNCHER_VARIABLES.contains(&variable) || COMPILER_VARIABLES.contains(&variable)
 }

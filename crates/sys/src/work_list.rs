@@ -1,15 +1,16 @@
-//! Work that one thread at a time takes further, outside of the lock that protects its list.
+//! Work that one thread at a time advances, outside of the lock that protects its list.
 //!
-//! Owns who has the list. A thread that finds another one busy has that one look once more, as it may know of something that the other has looked for
-//! before. What this module never does: wait, or know what the work is.
+//! Owns the right to the list. A thread that finds another one busy makes that one check again, because the
+//! newcomer may know of an event that the other has just missed. This module never waits, and never knows the
+//! work.
 
-/// A list of work; behind a lock.
+/// A list of work, protected by a lock.
 #[derive(Debug)]
 pub struct WorkList<T> {
     list: Vec<T>,
-    /// A thread takes all of it further, and has taken it out of the list.
+    /// True while a thread has taken all work out of the list and advances it.
     is_busy: bool,
-    /// Another thread has come meanwhile.
+    /// True if another thread came meanwhile.
     has_missed: bool,
 }
 
@@ -35,7 +36,7 @@ impl<T> WorkList<T> {
         self.is_busy.then(|| std::mem::take(&mut self.list))
     }
 
-    /// Takes back what is left of it; says whether this thread is to begin once more.
+    /// Puts the rest of the work back; returns true if this thread must begin again.
     pub fn finish(&mut self, left: Vec<T>) -> bool {
         self.list.splice(..0, left);
         self.is_busy = false;
@@ -71,7 +72,7 @@ mod models {
 
     use super::*;
 
-    /// Something that work waits for, under a lock of its own, and whether the work was done.
+    /// An event that work waits for, under a lock of its own, and a flag that the work was done.
     #[derive(Default)]
     struct Shared {
         work: Mutex<WorkList<()>>,
@@ -94,7 +95,8 @@ mod models {
         }
     }
 
-    /// One thread looks in vain while another one brings about what the work waits for: one of the two does the work.
+    /// One thread checks in vain while another one causes the event that the work waits for: one of the two
+    /// does the work.
     #[test]
     fn loom_what_ends_amid_a_look_is_seen() {
         let mut model = loom::model::Builder::new();

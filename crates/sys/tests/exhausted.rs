@@ -1,4 +1,5 @@
-//! A listener of a process that has no descriptor left. A process of its own: the limit is that of all its threads.
+//! Tests a listener in a process without free descriptors. It has a process of its own, since all its threads
+//! share the limit.
 
 use canele_sys::exhausted::{is_exhausted, pause_if_exhausted};
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 //! Jobs whose ranks are all in one process, without a launcher: for tests, and for counting instructions.
 //!
-//! Ranks are introduced to each other at once. Names do not exist here, regions only for who is given them, and a rank is dead as soon
-//! as the test says so ([`LocalRank::report_death`]).
+//! Ranks are introduced to each other at once. Names do not exist here, and only a rank that is given a
+//! region can find it. A rank is dead once the test reports it ([`LocalRank::report_death`]).
 #![forbid(unsafe_code)]
 
 use std::net::Ipv4Addr;
@@ -20,10 +20,11 @@ use canele_sys::atomic::AtomicBool;
 use canele_sys::atomic::Ordering::{Acquire, Release};
 use canele_sys::tunables::Tunables;
 
-/// A rank of a job in this process: its engine, and what a launcher would have of it.
+/// A rank of a job in this process: its engine, and the launcher's data of it.
 pub struct LocalRank {
     engine: Engine,
-    // Dropped after the engine, for which the end of its control socket is the end of the job.
+    // The launcher's end is dropped after the engine, which takes the end of its control socket as the end of
+    // the job.
     launcher: LauncherEnd,
 }
 
@@ -34,7 +35,7 @@ struct LauncherEnd {
 }
 
 impl LauncherEnd {
-    /// Answers a rank that asks whether its region is known; says whether it has.
+    /// Answers a rank that asks if its region is known; returns true if it has asked.
     fn answer_region(&self) -> bool {
         let Ok(Some((ToLauncher::FindRegion { owner, id, .. }, _))) = self.socket.try_receive() else {
             return false;
@@ -55,10 +56,10 @@ impl Deref for LocalRank {
 }
 
 impl LocalRank {
-    /// Allocates a region, with an answer in the launcher's place; see [`Engine::create_region`].
+    /// Allocates a region and answers in the launcher's place; see [`Engine::create_region`].
     ///
     /// # Errors
-    /// As [`Engine::create_region`].
+    /// Fails as [`Engine::create_region`] does.
     pub fn create_region(&self, bytes: usize) -> Result<Arc<Region>, Error> {
         let created = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -73,7 +74,7 @@ impl LocalRank {
         })
     }
 
-    /// Tells this rank that another one, whose engine is used no more, was killed.
+    /// Tells this rank that another one, whose engine is no longer used, was killed.
     pub fn report_death(&self, of: Rank) {
         let message = FromLauncher::Gone { rank: of.0, how: RankEnd::Killed(9) };
         self.launcher.socket.try_send(&message, &[]).expect("a rank reads what it is told");
@@ -84,16 +85,16 @@ impl LocalRank {
 /// Starts a job of `size` ranks on one host.
 ///
 /// # Errors
-/// As [`Engine::start`].
+/// Fails as [`Engine::start`] does.
 pub fn start(size: u32, tunables: &Tunables) -> Result<Vec<LocalRank>, Error> {
     start_on_hosts(&[size], tunables)
 }
 
-/// Starts a job as if on several hosts with so many ranks each: ranks of one host share memory, others reach each other by TCP over
-/// the loopback address.
+/// Starts a job as if on several hosts with so many ranks each. Ranks of one host share memory; others reach
+/// each other by TCP over the loopback address.
 ///
 /// # Errors
-/// As [`Engine::start`].
+/// Fails as [`Engine::start`] does.
 pub fn start_on_hosts(hosts: &[u32], tunables: &Tunables) -> Result<Vec<LocalRank>, Error> {
     let job = describe_job(hosts)?;
     let all = 0..job.size;
@@ -107,7 +108,7 @@ pub fn start_on_hosts(hosts: &[u32], tunables: &Tunables) -> Result<Vec<LocalRan
     Ok(started.into_iter().map(Started::finish).collect())
 }
 
-/// A job on hosts with so many ranks each, which all are this machine.
+/// Describes a job on hosts with so many ranks each; all hosts are this machine.
 fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
     let network = match hosts.len() {
         ..2 => None,
@@ -120,7 +121,7 @@ fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
     Ok(JobInfo { id: 1, processors: job.size, on_failure: OnFailure::Continue, network, ..job })
 }
 
-/// Tells rank `to` where rank `of` is.
+/// Tells rank `to` the address of rank `of`.
 fn introduce(job: &JobInfo, started: &[Started], of: u32, to: u32) {
     let (rank, member) = (of, &started[of as usize]);
     let (message, descriptors) = match job.host_of(of) == job.host_of(to) {
@@ -134,7 +135,7 @@ fn introduce(job: &JobInfo, started: &[Started], of: u32, to: u32) {
     sent.expect("the socket of a new rank has room for all its peers");
 }
 
-/// A rank that has said where it is.
+/// A rank that has sent its addresses.
 struct Started {
     engine: Engine,
     socket: Socket,
@@ -145,7 +146,7 @@ struct Started {
 impl Started {
     fn new(job: &JobInfo, rank: u32, tunables: &Tunables) -> Result<Self, Error> {
         let (socket, of_rank) = Socket::pair().map_err(ControlError::from)?;
-        // The queue holds the answer before the question comes.
+        // The queue holds the answer before the rank asks.
         let welcome = FromLauncher::Welcome { version: VERSION };
         let described = job.write().map_err(ControlError::Job)?;
         socket.try_send(&welcome, &[described.as_fd()]).expect("an empty queue has room");
@@ -165,7 +166,7 @@ impl Started {
         Ok(Self { engine, socket, inbox, addresses })
     }
 
-    /// Has the rank read what it was told.
+    /// Makes the rank read its messages.
     fn finish(self) -> LocalRank {
         let Handed { memory, event } = self.inbox;
         let notifier = InboxNotifier::map(memory, event).expect("the inbox of a rank of this process");

@@ -1,16 +1,16 @@
-//! Decides which one of the ranks of a host listens for the others and starts the agent.
+//! Election of the rank of a host that listens for the others and starts the agent.
 //!
-//! Owns the candidates' sockets. Any name can be another user's, so holding one decides nothing: a rank that wants to listen first becomes a
-//! candidate at a name with a nonce, and looks for others.
+//! Owns the candidates' sockets. Another user can hold any name, so holding one decides nothing. A rank that
+//! wants to listen first becomes a candidate at a name with a nonce, and looks for others.
 //!
 //! ```text
 //!   bind the first name, if it is free      it does not listen yet
-//!   listen as a candidate, look twice       another candidate: the one whose name comes first stays, the others start over
+//!   listen as a candidate, look twice       another candidate: the first by name stays, others start over
 //!   no other: look for one that leads       there is one: leave
 //!   none: listen at the first name, or one with a nonce; end the candidacy
 //! ```
-//! Of two candidates the one that listened last sees the other, so at most one of them finds itself alone. It ends its candidacy only when it
-//! listens, so the next one that is alone sees it lead.
+//! Of two candidates the one that listened last sees the other, so at most one of them is alone. It ends its
+//! candidacy only when it listens, so the next candidate that is alone sees the winner listen.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -24,20 +24,23 @@ use super::names::SocketName;
 use super::search::Search;
 use crate::draw_job_id;
 
-/// Connections that wait to be accepted, at most; the system allows fewer.
+/// The most connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// Looks in a row that see no other candidate, before one is alone: the system's table can lack a name while others change.
+/// The number of consecutive looks without another candidate before a candidate is alone. The system's table
+/// can lack a name while others change.
 const LOOKS_ALONE: u32 = 2;
-/// Looks of one candidacy.
+/// The number of looks in one candidacy.
 const MOST_LOOKS: u32 = 64;
-/// How long a candidate waits before its next look, and the longest random pause before it starts over, at first and at last.
+/// The pause of a candidate before its next look, and the longest random pause before it starts over, at
+/// first and at last.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 const START_OVER: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)];
 
-/// A socket that listens for the ranks of the job on this host; none if another process of this user has one.
+/// Returns a socket that listens for the ranks of the job on this host; none if another process of this user
+/// has one.
 ///
 /// # Errors
-/// `TIMEDOUT` if that is not decided at `deadline`, and those of sockets.
+/// Fails with `TIMEDOUT` if that is not decided at `deadline`, and with errors of sockets.
 pub(super) fn listen(name: &SocketName, deadline: Instant) -> Result<Option<OwnedFd>, Errno> {
     let first = bind_to(name)?;
     let mut search = Search::default();
@@ -50,7 +53,8 @@ pub(super) fn listen(name: &SocketName, deadline: Instant) -> Result<Option<Owne
     Ok(Some(socket))
 }
 
-/// The socket of the only candidate, which this process is until it closes it; none if a process of this user leads.
+/// Returns the socket of the only candidate, which this process is until it closes the socket. None if a
+/// process of this user leads.
 fn win(
     name: &SocketName,
     holds_first_name: bool,
@@ -60,7 +64,7 @@ fn win(
     let [mut pause, longest] = START_OVER;
     while search.find_agent(name)?.is_none() {
         if let Some(candidate) = stand(name, holds_first_name, search)? {
-            // One may have come to lead before this one was alone.
+            // Another process may have won before this one was alone.
             let leads = search.find_agent(name)?.is_some();
             return Ok(Some(candidate).filter(|_| !leads));
         }
@@ -73,7 +77,7 @@ fn win(
     Ok(None)
 }
 
-/// Is a candidate until it is the only one, or another one comes first.
+/// Stands as a candidate until it is the only one, or another one comes first.
 fn stand(name: &SocketName, holds_first_name: bool, search: &mut Search) -> Result<Option<OwnedFd>, Errno> {
     let own = name.draw_candidate(holds_first_name)?;
     let candidate = bind_to(&own)?.ok_or(Errno::ADDRINUSE)?;
@@ -97,7 +101,7 @@ fn stand(name: &SocketName, holds_first_name: bool, search: &mut Search) -> Resu
     Ok(None)
 }
 
-/// Closes the connections of those that looked, so that others find a place.
+/// Closes the connections of processes that looked, so that others find a place.
 fn close_waiting(candidate: &OwnedFd) {
     for _ in 0..BACKLOG {
         if accept_with(candidate, SocketFlags::CLOEXEC).is_err() {
@@ -106,7 +110,7 @@ fn close_waiting(candidate: &OwnedFd) {
     }
 }
 
-/// A socket of this name; none if a process has it.
+/// Returns a socket of this name; none if a process has it.
 pub(super) fn bind_to(name: &SocketName) -> Result<Option<OwnedFd>, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;

@@ -1,4 +1,4 @@
-//! Ranks of a host that look for the one to listen, at once and amid names of another user.
+//! Tests of ranks of a host that elect the one to listen, at once and amid names of another user.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
@@ -29,8 +29,9 @@ fn new_job() -> SocketName {
     SocketName::of_job(draw_job_id().unwrap())
 }
 
-/// The stranger, in the process that another test starts: holds a name, listening or not, and decoys of both kinds, until its input ends. Says
-/// when a connection comes to the name, and at the end how many came to the decoys.
+/// Runs the stranger in the process that another test starts. It holds a name, listening or not, and decoys
+/// of both kinds, until its input ends. It reports when a connection comes to the name, and at the end the
+/// number of connections to the decoys.
 #[test]
 fn take_names() {
     let Ok(role) = std::env::var(TAKES) else { return };
@@ -57,7 +58,8 @@ fn take_names() {
     }
 }
 
-/// The stranger that connects to the name of others all the time, until its input ends; says how often.
+/// Runs the stranger that connects to the name of others all the time, until its input ends; reports the
+/// number of connections.
 #[test]
 fn knock() {
     let Ok(name) = std::env::var(KNOCKS_AT) else { return };
@@ -76,7 +78,7 @@ fn knock() {
             }
             Attempt::Full => thread::yield_now(),
             Attempt::Connected(_) => unreachable!("they are of two users"),
-            // It is closed again, and keeps its place until the listener accepts it.
+            // The connection is closed again, and keeps its place until the listener accepts it.
             Attempt::Foreign => count += 1,
         }
     }
@@ -109,7 +111,8 @@ struct Stranger {
 }
 
 impl Stranger {
-    /// Has taken `name` and some decoys; `None` where this process may not start one of another user.
+    /// Starts a stranger that has taken `name` and some decoys; `None` where this process may not start one
+    /// of another user.
     fn take(name: &SocketName, backlog: &str, decoys: usize) -> Option<Stranger> {
         let mut stranger = Self::start("take_names", TAKES, &format!("{} {backlog} {decoys}", name.text()))?;
         stranger.wait_for("taken");
@@ -133,7 +136,7 @@ impl Stranger {
         Some(Stranger { process, says })
     }
 
-    /// The rest of the next line that begins with this word.
+    /// Returns the rest of the next line that begins with this word.
     fn wait_for(&mut self, word: &str) -> String {
         loop {
             let mut line = String::new();
@@ -144,7 +147,7 @@ impl Stranger {
         }
     }
 
-    /// The number that it says behind this word at the end.
+    /// Returns the number that the stranger reports after this word at its end.
     fn end(mut self, word: &str) -> usize {
         drop(self.process.stdin.take());
         self.wait_for(word).parse().unwrap()
@@ -158,7 +161,7 @@ impl Drop for Stranger {
     }
 }
 
-/// Many ranks want to listen at once: exactly one does, and the others reach it.
+/// Lets many ranks try to listen at once: exactly one does, and the others reach it.
 fn race(job: &SocketName) {
     const RANKS: usize = 24;
     let ranks: Vec<_> = (0..RANKS)
@@ -227,7 +230,7 @@ fn each_name_of_a_flood_of_another_user_costs_a_rank_one_connection() {
     let _listener = listen(&job, soon()).unwrap().expect("no decoy is believed");
     waiting.join().unwrap().unwrap();
     let connected = stranger.end("decoys");
-    // The one that waits looks for agents alone, the one that listens for candidates, too.
+    // The waiting rank looks for agents alone, the listening one for candidates, too.
     assert!((1..=3 * DECOYS).contains(&connected), "{connected} connections");
 }
 
@@ -253,7 +256,7 @@ fn a_name_that_another_user_has_taken_keeps_no_rank_from_the_agent() {
     for backlog in ["8", "0", "never"] {
         let job = new_job();
         let Some(_stranger) = Stranger::take(&job, backlog, 0) else { return };
-        // Its queue is full.
+        // These connections fill its queue.
         let _full: Vec<_> = (0..2).map(|_| try_connect(&job).map(drop)).collect();
         let listener = listen(&job, soon()).unwrap().expect("one with a nonce");
         assert!(listen(&job, soon()).unwrap().is_none(), "it is found");

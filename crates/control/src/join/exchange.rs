@@ -1,6 +1,8 @@
-//! What a launcher of another system offers its ranks: their numbers, and values that one of them puts and the others get.
+//! Exchange through a launcher of another system: the ranks' numbers, and values that one rank puts and the
+//! others get.
 //!
-//! Owns the choice of the protocol by the environment's variables, and of the ranks that speak it. Tested without a launcher.
+//! Owns the choice of the protocol by the environment's variables, and of the ranks that speak it. Tests need
+//! no launcher.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,33 +16,34 @@ use super::pmi::Pmi;
 use super::step::Step;
 use super::ticket::Ticket;
 
-/// Under which the ticket is put.
+/// The key under which the ticket is put.
 const KEY: &str = "canele-join";
 const KEY_PMIX: &std::ffi::CStr = c"canele-join";
 
 const PMIX: &str = "PMIx";
 
-/// How long a launcher may take to pass on a message: what it has not read when it kills the process is lost.
+/// The time in which a launcher passes on a message; it loses unread text when it kills the process.
 const UNTIL_READ: Duration = Duration::from_millis(100);
-/// How long a launcher may take to kill a process of a job that it is to end.
+/// The time in which a launcher kills a process of a job that it was asked to end.
 const UNTIL_KILLED: Duration = Duration::from_secs(5);
 
 /// The ranks that are clients of their launcher.
 #[derive(Debug)]
 pub(super) enum Clients {
-    /// All.
+    /// All ranks.
     All(Exchange),
-    /// The first of each node of a step of Slurm.
+    /// The first rank of each node of a step of Slurm.
     FirstOfNode(Step),
 }
 
 impl Clients {
-    /// Those of the launcher that the environment names; `None` if it names none that has started several ranks.
+    /// Returns the clients of the launcher that the environment names; `None` if it names none that has
+    /// started several ranks.
     ///
     /// # Errors
     /// [`JoinError`].
     pub fn find(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Clients>, JoinError> {
-        // The innermost launcher counts: one of a single process may have started another.
+        // The innermost launcher counts: a launcher of a single process may have started another launcher.
         let says = |name: &str, count: &str| get(name).is_some_and(|value| value.trim() == count);
         if !says("PMI_SIZE", "1")
             && let Some(pmi) = Pmi::open(get)?
@@ -62,14 +65,14 @@ impl Clients {
 /// This process as a client of its launcher.
 #[derive(Debug)]
 pub enum Exchange {
-    /// PMI-1, as Hydra and Slurm's plugin `pmi2` speak it.
+    /// PMI-1, which Hydra and Slurm's plugin `pmi2` speak.
     Pmi(Pmi),
-    /// PMIx, of Slurm's plugin `pmix`, PRRTE and Open MPI.
+    /// PMIx, which Slurm's plugin `pmix`, PRRTE and Open MPI speak.
     Pmix(Box<Pmix>),
 }
 
 impl Exchange {
-    /// This process's number.
+    /// Returns this process's number.
     pub fn rank(&self) -> u32 {
         match self {
             Exchange::Pmi(pmi) => pmi.rank(),
@@ -77,7 +80,7 @@ impl Exchange {
         }
     }
 
-    /// How many processes there are; 1 if PMIx does not say.
+    /// Returns the number of processes; 1 if PMIx does not tell.
     pub fn ranks(&self) -> u32 {
         match self {
             Exchange::Pmi(pmi) => pmi.ranks(),
@@ -85,7 +88,8 @@ impl Exchange {
         }
     }
 
-    /// Lets others read the ticket of rank 0, which this is, once all have passed the next fence.
+    /// Publishes the ticket of rank 0, which is this rank. Other ranks can read it once all have passed the
+    /// next fence.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -100,7 +104,7 @@ impl Exchange {
         }
     }
 
-    /// Waits until all processes have come here.
+    /// Waits until all processes have called it.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -111,7 +115,7 @@ impl Exchange {
         }
     }
 
-    /// The ticket that rank 0 has put.
+    /// Returns the ticket that rank 0 has put.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -124,10 +128,11 @@ impl Exchange {
         word.parse().map_err(|()| JoinError::Exchange { protocol, what: what() })
     }
 
-    /// Has the launcher end all processes, in which others would wait for this one, after a message: it may kill this process before the
-    /// caller could print one. Gives the caller back only if it does not.
+    /// Prints a message, then asks the launcher to end all processes, since others would wait for this one.
+    /// The message comes first because the launcher may kill this process. Returns only if the launcher does
+    /// not.
     pub fn end_all(&self, why: &JoinError) {
-        // A standard error that is closed changes nothing.
+        // A closed standard error changes nothing.
         let _ = writeln!(io::stderr(), "canele: {}", printable::lines(&why.to_string()));
         std::thread::sleep(UNTIL_READ);
         if self.abort(&why.to_string()).is_ok() {
@@ -145,7 +150,7 @@ impl Exchange {
         }
     }
 
-    /// Nothing more is exchanged: from now on the launcher knows this process by its exit status alone.
+    /// Ends the exchange: from now on the launcher knows this process by its exit status alone.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -157,7 +162,7 @@ impl Exchange {
     }
 }
 
-/// Introduces this process to its server of PMIx.
+/// Introduces this process to its PMIx server.
 pub(super) fn open_pmix(get: &impl Fn(&str) -> Option<String>) -> Result<Exchange, JoinError> {
     Pmix::init(&pmix_folders(get)).map(|pmix| Exchange::Pmix(Box::new(pmix))).map_err(of_pmix)
 }
@@ -166,7 +171,8 @@ fn of_pmix(error: PmixError) -> JoinError {
     JoinError::Exchange { protocol: PMIX, what: error.to_string() }
 }
 
-/// Where a launcher that has a library of PMIx of its own, as Open MPI's wheel, may have it: it sets these variables for its clients.
+/// Returns folders that may hold a launcher's own library of PMIx, as Open MPI's wheel has: it sets these
+/// variables for its clients.
 fn pmix_folders(get: &impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let prefixes = ["PMIX_PREFIX", "PRTE_PREFIX", "OPAL_PREFIX"].iter().filter_map(|name| get(name));
     let folders =
@@ -174,12 +180,12 @@ fn pmix_folders(get: &impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     prefixes.filter(|prefix| !prefix.is_empty()).flat_map(folders).collect()
 }
 
-/// Refuses to be N times "rank 0 of 1" under a launcher that offers nothing.
+/// Refuses to run as N times "rank 0 of 1" under a launcher that offers no exchange.
 fn refuse_several(get: &impl Fn(&str) -> Option<String>) -> Result<(), JoinError> {
     const SRUN: &str = "start the program with `srun --mpi=pmi2`, `srun --mpi=pmix`, or `canele run`";
     const OTHER: &str = "start the program with `canele run -n N …`";
-    // Number from which the variable says "more than one rank": a count of 2, or a rank of 1. A batch script has SLURM_NTASKS and is one
-    // process.
+    // Each number is the smallest that means "more than one rank": a count of 2, or a rank of 1. A batch
+    // script has SLURM_NTASKS and is one process.
     const SEVERAL: [(&str, u64, &str); 6] = [
         ("PMI_SIZE", 2, OTHER),
         ("PMI_RANK", 1, OTHER),

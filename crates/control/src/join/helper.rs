@@ -1,4 +1,5 @@
-//! The processes that stand in for Canelé's launcher where another one has started the ranks. Owns how a rank starts them.
+//! The processes that replace Canelé's launcher where another one has started the ranks. Owns their start by
+//! a rank.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,11 +12,12 @@ use super::messages::{JoinAnswer, JoinRequest, JoinTask};
 use super::{JoinError, command, local};
 use crate::socket::Socket;
 
-/// A launcher or agent that this rank has started; it learns of the rank's death by the end of this.
+/// A launcher or agent that this rank has started. It learns of the rank's death when this socket closes.
 pub(super) struct Helper(Socket);
 
 impl Helper {
-    /// Starts `canele join ROLE`, which is no child of this process. An agent gets the socket on which it listens.
+    /// Starts `canele join ROLE`, which is no child of this process. An agent gets the socket on which it
+    /// listens.
     pub fn start(
         role: &'static str,
         begin: &JoinTask,
@@ -28,7 +30,7 @@ impl Helper {
         command.args(["join", role]).stdin(Stdio::from(OwnedFd::from(its)));
         detach(&mut command);
         let mut child = command.spawn().map_err(failed)?;
-        // Where the program ignores the ends of its children there is nothing to wait for.
+        // If the program ignores the ends of its children, there is nothing to wait for.
         let _ = child.wait();
         let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
         let request = JoinRequest::Begin(begin.clone());
@@ -36,7 +38,7 @@ impl Helper {
         Ok(Helper(own))
     }
 
-    /// Where it listens for agents.
+    /// Returns the addresses at which it listens for agents.
     pub fn addresses(&self, deadline: Instant) -> Result<Vec<SocketAddr>, String> {
         match local::answer(&self.0, deadline)? {
             JoinAnswer::Listening { addresses } => Ok(addresses),

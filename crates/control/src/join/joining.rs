@@ -1,5 +1,5 @@
-//! What ranks do to join their job whatever launcher has started them: start the processes that stand in for Canelé's launcher, and connect
-//! with the agent of their host.
+//! The steps by which ranks join their job under any launcher: they start the processes that replace Canelé's
+//! launcher, and connect with the agent of their host.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,7 +16,8 @@ use super::{JoinError, election, local};
 use crate::rank::Control;
 use crate::{RankPlace, VERSION};
 
-/// By how much a rank is more patient than the launcher, which begins to wait a little later and names the ranks that are missing.
+/// The extra time that a rank waits beyond the launcher, which begins to wait a little later and names the
+/// missing ranks.
 const UNTIL_LAUNCHER_TELLS: Duration = Duration::from_secs(2);
 
 /// A rank that joins its job.
@@ -24,19 +25,19 @@ const UNTIL_LAUNCHER_TELLS: Duration = Duration::from_secs(2);
 pub(super) struct JoiningRank {
     pub rank: u32,
     pub ranks: u32,
-    /// How long the ranks that are missing may take to come.
+    /// The time in which the missing ranks must come.
     pub timeout: Duration,
     /// The process that has started this one.
     starter: Option<Pid>,
 }
 
 impl JoiningRank {
-    /// This process, which begins to join.
+    /// Returns this process, which begins to join.
     pub fn new(rank: u32, ranks: u32, timeout: Duration) -> Self {
         Self { rank, ranks, timeout, starter: getppid() }
     }
 
-    /// The job's number and key, for rank 0 to draw.
+    /// Draws the job's number and key; called by rank 0.
     pub fn draw_ticket(&self) -> Result<Ticket, JoinError> {
         Ticket::draw().map_err(|errno| self.system(errno.into()))
     }
@@ -51,8 +52,8 @@ impl JoiningRank {
         })
     }
 
-    /// Starts the job's launcher, which learns of the death of this rank by the end of the answered helper, and puts into the ticket where
-    /// it listens.
+    /// Starts the job's launcher and puts its addresses into the ticket. The launcher learns of the death of
+    /// this rank when the returned helper closes.
     pub fn start_launcher(&self, ticket: &mut Ticket) -> Result<Helper, JoinError> {
         let started = Helper::start("launcher", &ticket.begin(self.ranks, self.timeout), None)?;
         let listening = started.addresses(Instant::now() + self.timeout);
@@ -66,7 +67,7 @@ impl JoiningRank {
         Helper::start("agent", &ticket.begin(self.ranks, self.timeout), Some(&listener)).map(drop)
     }
 
-    /// Tells the agent of this host that this rank has come, and waits until all have.
+    /// Tells the agent of this host that this rank has come, and waits until all ranks have.
     pub fn enter(&self, name: &SocketName) -> Result<Control, JoinError> {
         let deadline = Instant::now() + self.timeout + UNTIL_LAUNCHER_TELLS;
         let socket = local::connect(name, deadline).map_err(|why| self.refused(why))?;
@@ -74,7 +75,8 @@ impl JoiningRank {
         let request = JoinRequest::Join { version: VERSION, rank, ranks };
         let answer = local::ask(&socket, &request, &[]).and_then(|()| local::answer(&socket, deadline));
         match answer.map_err(|why| self.refused(why))? {
-            // The agent watches the starters that live when it answers; a rank looks itself whether its own has died before.
+            // The agent watches the starters that live when it answers; a rank checks itself if its own
+            // starter has died before.
             JoinAnswer::Joined { .. } if getppid() != self.starter => {
                 Err(self.refused("the process of the launcher that had started it has ended".into()))
             }

@@ -1,7 +1,8 @@
-//! What is said at the socket at which the ranks of a host find their agent, and who may be at its ends.
+//! The messages at the socket at which the ranks of a host find their agent, and the check of its two ends.
 //!
-//! Owns the packets. Abstract names are those of a network namespace, within which descriptors can be handed on: who shares the name shares
-//! memory. Any process can take such a name, so both ends look whose the other is.
+//! Owns the packets. Abstract names belong to a network namespace, within which descriptors can be handed on:
+//! processes that share the name can share memory. Any process can take such a name, so both ends check the
+//! user of the other.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -18,15 +19,18 @@ use super::names::SocketName;
 use super::search::{Attempt, Search, try_or_queue};
 use crate::socket::{ReceiveError, Socket, send_until_taken};
 
-/// How soon a socket at which no process listens yet, or that has no room, is tried again: at first, and at last.
+/// The pause before a connection is tried again, at first and at last, if no process listens yet or the queue
+/// is full.
 const AGAIN: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
-/// Connections of other users that are closed in a row.
+/// The most connections of other users that are closed in a row.
 const MOST_STRANGERS: usize = 256;
 
-/// The next connection that waits at `listener`, with the process that has made it; those of other users are closed.
+/// Accepts the next connection at `listener` and returns it with the process that has made it; connections of
+/// other users are closed.
 ///
 /// # Errors
-/// As accept(2): `AGAIN` if none waits, or after many of other users, so that the caller gets to its other work.
+/// Fails as accept(2) does: with `AGAIN` if none waits, or after many of other users, so that the caller gets
+/// to its other work.
 pub fn accept_from_this_user(listener: impl AsFd) -> Result<(Socket, Pid), Errno> {
     for _ in 0..MOST_STRANGERS {
         let socket = match accept_with(&listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
@@ -119,7 +123,7 @@ mod tests {
         let job = SocketName::of_job(draw_job_id().unwrap());
         let listener = listen(&job, soon()).unwrap().expect("no process has this number");
         assert!(listen(&job, soon()).unwrap().is_none());
-        // The look at who listens.
+        // This is the connection of the process that looks for a listener.
         accept_from_this_user(&listener).unwrap();
         assert_eq!(accept_from_this_user(&listener).unwrap_err(), Errno::AGAIN);
         let socket = connect(&job, soon()).unwrap();
@@ -132,7 +136,7 @@ mod tests {
         drop(agent);
         assert!(answer(&socket, soon()).unwrap_err().contains("has ended"));
         drop(listener);
-        // A process that another test starts has the socket until it is another program.
+        // A process that another test starts holds the socket until it runs another program.
         let has_ended = (0..1000).any(|_| {
             let is_refused =
                 connect(&job, Instant::now()).is_err_and(|text| text.contains("does not listen"));

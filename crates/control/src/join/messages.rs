@@ -1,5 +1,5 @@
-//! What a rank that joins its job and the processes that stand in for its launcher tell each other. Owns the messages; they travel in
-//! packets of a [`Socket`](crate::Socket).
+//! Messages between a rank that joins its job and the processes that replace its launcher. Owns the messages;
+//! they travel in packets of a [`Socket`](crate::Socket).
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,29 +7,29 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// What a launcher or agent is started with.
+/// The task with which a launcher or agent is started.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinTask {
     /// [`VERSION`](crate::VERSION) of the rank.
     pub version: u32,
     /// The number of the job.
     pub job: u64,
-    /// What proves that a process is of the job. Overwritten when dropped.
+    /// The key that proves that a process is of the job. Overwritten when dropped.
     pub key: Zeroizing<[u8; 32]>,
-    /// How many ranks the job has.
+    /// The number of ranks of the job.
     pub ranks: u32,
-    /// How long the other ranks may take to come once one has, in milliseconds.
+    /// The time in which the other ranks must come once one has, in milliseconds.
     pub timeout_ms: u64,
     /// The program that the rank runs.
     pub program: String,
-    /// Where the launcher listens; none yet if this one is the launcher.
+    /// The addresses at which the launcher listens; empty if this process is the launcher.
     pub launcher: Vec<SocketAddr>,
     /// The network namespace in which it listens ([`canele_sys::namespace`]).
     pub namespace: Option<u64>,
 }
 
 impl fmt::Debug for JoinTask {
-    /// Without the key: this text may end in a log.
+    /// Formats it without the key: this text may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let JoinTask { version, job, ranks, timeout_ms, program, launcher, .. } = self;
         write!(
@@ -40,40 +40,41 @@ impl fmt::Debug for JoinTask {
     }
 }
 
-/// What a rank says.
+/// A request of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JoinRequest {
-    /// To a launcher or agent that this rank has started, first; to an agent with the socket on which it listens for ranks.
+    /// The first message to a launcher or agent that this rank has started; an agent also gets the socket on
+    /// which it listens for ranks.
     Begin(JoinTask),
-    /// To the agent of its host, first.
+    /// The first message to the agent of the rank's host.
     Join {
         /// [`VERSION`](crate::VERSION) of the rank.
         version: u32,
-        /// Its number.
+        /// The rank's number.
         rank: u32,
-        /// How many there are.
+        /// The number of ranks.
         ranks: u32,
     },
 }
 
-/// What a rank is answered.
+/// The answer to a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JoinAnswer {
     /// The launcher waits for agents.
     Listening {
-        /// Where.
+        /// The addresses at which it waits.
         addresses: Vec<SocketAddr>,
     },
     /// All ranks have come; the socket is this one's control socket from now on.
     Joined {
         /// The rank's number on its host.
         local_rank: u32,
-        /// How many ranks its host has.
+        /// The number of ranks of its host.
         local_size: u32,
     },
-    /// The job does not come about.
+    /// The job cannot start.
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }

@@ -1,19 +1,20 @@
-//! How a rank that a launcher of another system has started joins its job.
+//! Joining a job from a rank that a launcher of another system has started.
 //!
-//! Owns the rank's part: who it is and what all ranks must know comes through that launcher; the processes that stand in for
-//! Canelé's own launcher are started by the first rank of all and the first of each host. From there on the rank has a control socket as
-//! under `canele run`.
+//! Owns the rank's part. The rank's number and the common data of all ranks come through that launcher. The
+//! first rank of all and the first of each host start the processes that replace Canelé's own launcher. From
+//! there on the rank has a control socket as under `canele run`.
 //!
 //! ```text
 //!   rank 0                    the others
-//!    draws number and key, listens for the ranks of its host, starts the launcher, which says where it listens
+//!    draws number and key, listens for the ranks of its host, starts the launcher, gets its addresses
 //!    put ticket ─── fence ─── get ticket
 //!                             the first of a host that listens under the job's name there starts its agent
-//!    all: connect with the agent of their host, Join ──▶ agent ──▶ launcher; ◀── Joined, once all ranks have come
+//!    all: connect with the agent of their host, Join ──▶ agent ──▶ launcher; ◀── Joined, once all are there
 //! ```
-//! In a step of Slurm with PMIx the first rank of each node exchanges for the others, without a fence (`step`).
-//! The host's socket has an abstract name, which reaches exactly those processes that descriptors can be handed to; both ends check
-//! that the other is of this user. Agents and launcher prove to each other that they have the key.
+//! In a step of Slurm with PMIx the first rank of each node exchanges for the others, without a fence
+//! (`step`). The host's socket has an abstract name, which reaches exactly those processes that descriptors
+//! can be handed to; both ends check that the other is of this user. Agents and launcher prove to each other
+//! that they have the key.
 
 mod election;
 #[cfg(test)]
@@ -50,7 +51,7 @@ use names::SocketName;
 use starter::StarterWatch;
 use ticket::Ticket;
 
-/// Why a rank that another launcher has started cannot join its job.
+/// The reason why a rank that another launcher has started cannot join its job.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// A launcher has started several ranks and gives them no means to find each other.
@@ -60,22 +61,22 @@ pub enum JoinError {
     NoExchange {
         /// The variable that says so.
         name: &'static str,
-        /// Its value.
+        /// The value.
         value: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// What the launcher says, or its variables, makes no sense, or it has ended.
+    /// The launcher's answer or its variables are invalid, or it has ended.
     #[error(
         "{what}: the launcher that has started this program cannot be joined by its {protocol}; `canele run -n N …` starts it too"
     )]
     Exchange {
         /// The protocol.
         protocol: &'static str,
-        /// What is wrong.
+        /// A description of the problem.
         what: String,
     },
-    /// A process that stands in for Canelé's launcher cannot be started.
+    /// A process that replaces Canelé's launcher cannot be started.
     #[error(
         "{command} join {role} cannot be started ({source}), which this program needs that another launcher has started: put the command \
          `canele` into the PATH on every host"
@@ -83,19 +84,19 @@ pub enum JoinError {
     Helper {
         /// The command.
         command: String,
-        /// What it is to be.
+        /// The role of the process.
         role: &'static str,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The job does not come about.
+    /// The job cannot start.
     #[error("rank {rank} of {ranks} cannot join its job: {why}")]
     Refused {
         /// This rank.
         rank: u32,
-        /// How many there are.
+        /// The number of ranks.
         ranks: u32,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The system refused.
@@ -103,36 +104,37 @@ pub enum JoinError {
     System {
         /// This rank.
         rank: u32,
-        /// How many there are.
+        /// The number of ranks.
         ranks: u32,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Where the command `canele` lies, if that is known.
+/// Returns the path of the command `canele`, if it is known.
 pub type FindCommand = fn() -> Option<PathBuf>;
 
 static FIND: OnceLock<FindCommand> = OnceLock::new();
 
-/// Says how the command `canele` is found, should this process need a launcher; else it is looked for as any command. The first one
-/// counts.
+/// Sets the function that finds the command `canele` if this process needs a launcher. Without it the command
+/// is searched as any other. The first call counts.
 pub fn find_command_by(find: FindCommand) {
     let _ = FIND.set(find);
 }
 
-/// The command `canele`.
+/// Returns the command `canele`.
 pub fn command() -> PathBuf {
     FIND.get().and_then(|find| find()).unwrap_or_else(|| "canele".into())
 }
 
 impl Control {
-    /// The control socket of this process: the one that its launcher gave it, or, of a rank that a launcher of another system has started, one
-    /// to the processes that stand in for Canelé's. `Ok(None)`: the program was started alone. Once all ranks have called this, what
-    /// is still missing comes within `timeout`.
+    /// Returns the control socket of this process: that of its launcher, or one to the processes that replace
+    /// Canelé's launcher under another system. Returns `Ok(None)` if the program was started alone. Once all
+    /// ranks have called this, the rest of the job is there within `timeout`.
     ///
     /// # Errors
-    /// [`ControlError`] if the environment makes no sense, or the job does not come about. A process can join its job only once.
+    /// Fails with a [`ControlError`] if the environment is invalid, or the job cannot start. A process can
+    /// join its job only once.
     pub fn join(timeout: Duration) -> Result<Option<Control>, ControlError> {
         if let Some(control) = Control::from_env()? {
             return Ok(Some(control));
@@ -150,12 +152,14 @@ impl Control {
     }
 }
 
-/// All ranks exchange: rank 0 puts the ticket, the others get it, and the first one of a host that listens under the job's number starts its agent.
+/// Lets all ranks exchange: rank 0 puts the ticket, the others get it. The first one of a host that listens
+/// under the job's number starts its agent.
 fn join(mut exchange: Exchange, timeout: Duration) -> Result<Control, JoinError> {
     let me = JoiningRank::new(exchange.rank(), exchange.ranks(), timeout);
     let met = meet(me, &mut exchange);
-    // `srun --mpi=pmi2` does not end the others, which would wait at the fence for ever. Hydra's proxy does when a connection ends, and would
-    // kill this process before its message. Servers of PMIx end all by themselves. Who does not understand its launcher asks it for nothing more.
+    // `srun --mpi=pmi2` does not end the other ranks, which would wait at the fence for ever. Hydra's proxy
+    // does when a connection ends, and would kill this process before its message. PMIx servers end all by
+    // themselves. After an error of the exchange a rank asks its launcher for nothing more.
     if let (Err(why), Exchange::Pmi(_)) = (&met, &exchange)
         && !matches!(why, JoinError::Exchange { .. })
     {
@@ -169,8 +173,8 @@ fn join(mut exchange: Exchange, timeout: Duration) -> Result<Control, JoinError>
     Ok(control)
 }
 
-/// What a rank has when all have met: the ticket; where it listens for the ranks of its host, if it does; of rank 0 the launcher, which learns by
-/// the helper's end that this rank has died.
+/// The results of the meeting: the ticket; the socket that listens for the ranks of the host, if this rank
+/// has it; for rank 0 the launcher. The launcher learns of this rank's death when the helper closes.
 type Met = (Ticket, Option<OwnedFd>, Option<Helper>);
 
 fn meet(me: JoiningRank, exchange: &mut Exchange) -> Result<Met, JoinError> {

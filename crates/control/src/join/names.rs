@@ -1,11 +1,12 @@
-//! The names of the sockets at which the ranks of a host find each other.
+//! Names of the sockets at which the ranks of a host find each other.
 //!
-//! Owns their form and how names with a nonce are found. A name is an abstract one, which reaches exactly the processes of a network namespace.
+//! Owns their form and the search for names with a nonce. A name is an abstract one, which reaches exactly
+//! the processes of a network namespace.
 //!
 //! ```text
-//!   canele-join-WORD                        the agent, or the rank that starts it, where no other user holds the name
-//!   canele-join-WORD~NONCE                  the same, where another user does
-//!   canele-join-WORD?0NONCE, …?1NONCE       a candidate that wants to be that rank; 0: it holds the first name
+//!   canele-join-WORD                    the agent, or the rank that starts it
+//!   canele-join-WORD~NONCE              the agent, or that rank, if another user holds the first name
+//!   canele-join-WORD?0NONCE, …?1NONCE   a candidate to be that rank; 0: it holds the first name
 //! ```
 
 use std::collections::BTreeSet;
@@ -16,11 +17,11 @@ use rustix::net::SocketAddrUnix;
 
 use crate::draw_job_id;
 
-/// Digits of a nonce.
+/// The number of digits of a nonce.
 const NONCE: usize = 16;
-/// What is read of the system's table of sockets at most, in bytes.
+/// The most bytes that are read of the system's table of sockets.
 const MOST_TABLE: u64 = 64 << 20;
-/// How the system writes that a socket listens, and that it is one of packets.
+/// The system's words for a socket that listens, and for a socket of packets.
 const LISTENS: &[u8] = b"00010000";
 const OF_PACKETS: &[u8] = b"0005";
 
@@ -28,7 +29,7 @@ const OF_PACKETS: &[u8] = b"0005";
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SocketName(String);
 
-/// Which names with a nonce are meant.
+/// The kind of names with a nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NonceOf {
     Agent,
@@ -36,7 +37,7 @@ pub(super) enum NonceOf {
 }
 
 impl NonceOf {
-    /// What stands between a name and the nonce.
+    /// Returns the marks between a name and its nonce.
     fn marks(self) -> &'static [&'static str] {
         match self {
             NonceOf::Agent => &["~"],
@@ -46,22 +47,22 @@ impl NonceOf {
 }
 
 impl SocketName {
-    /// That of the job with this number, which only ranks that have the ticket know.
+    /// Returns the name of the job with this number, which only ranks that have the ticket know.
     pub fn of_job(job: u64) -> SocketName {
         SocketName(format!("canele-join-{job:016x}"))
     }
 
-    /// That of the processes to which a launcher gives this word.
+    /// Returns the name of the processes to which a launcher gives this word.
     pub fn of_step(step: &str) -> SocketName {
         SocketName(format!("canele-join-{step}"))
     }
 
-    /// A name for the agent that no process could take before.
+    /// Draws a name for the agent that no process could take before.
     pub fn draw_agent(&self) -> Result<SocketName, Errno> {
         self.draw("~")
     }
 
-    /// A name for a candidate; those of candidates that hold the first name come first in order.
+    /// Draws a name for a candidate; names of candidates that hold the first name sort first.
     pub fn draw_candidate(&self, holds_first_name: bool) -> Result<SocketName, Errno> {
         self.draw(if holds_first_name { "?0" } else { "?1" })
     }
@@ -70,8 +71,8 @@ impl SocketName {
         Ok(SocketName(format!("{}{mark}{:016x}", self.0, draw_job_id()?)))
     }
 
-    /// The names with a nonce at which a process of any user listens. The system gives its table in pieces, so a name is missing
-    /// at times if others change meanwhile.
+    /// Returns the names with a nonce at which a process of any user listens. The system gives its table in
+    /// pieces, so a name can be missing while others change.
     pub fn with_nonces(&self, of: NonceOf) -> BTreeSet<SocketName> {
         let mut table = Vec::new();
         let file = std::fs::File::open("/proc/net/unix").map(|file| file.take(MOST_TABLE));
@@ -82,7 +83,7 @@ impl SocketName {
         names.filter(|name| self.has_nonce(name, of)).map(|name| SocketName(name.to_owned())).collect()
     }
 
-    /// True if `other` is this name with a nonce behind it.
+    /// Returns true if `other` is this name followed by a nonce.
     pub fn is_first_name_of(&self, other: &SocketName, of: NonceOf) -> bool {
         self.has_nonce(&other.0, of)
     }
@@ -97,9 +98,10 @@ impl SocketName {
     }
 }
 
-/// The abstract name of a line of the system's table, if that is of a socket of packets that listens.
+/// Returns the abstract name in a line of the system's table, if its socket is one of packets that listens.
 fn name_of_listener(line: &[u8]) -> Option<&str> {
-    // `ffff: 00000002 00000000 00010000 0005 01 4711 @canele-join-…`: flags and type are the fourth and the fifth word.
+    // `ffff: 00000002 00000000 00010000 0005 01 4711 @canele-join-…`: flags and type are the fourth and the
+    // fifth word.
     let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     if words.nth(3) != Some(LISTENS) || words.next() != Some(OF_PACKETS) {
         return None;
@@ -110,7 +112,7 @@ fn name_of_listener(line: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 impl SocketName {
-    /// This very name.
+    /// Returns the name with exactly this text.
     pub fn exactly(name: &str) -> SocketName {
         SocketName(name.to_owned())
     }

@@ -1,17 +1,20 @@
-//! PMI-1, the protocol of lines of text that Hydra's proxies and Slurm's plugin `pmi2` speak with the processes that they have started.
+//! PMI-1, the protocol of lines of text that Hydra's proxies and Slurm's plugin `pmi2` speak with the
+//! processes that they have started.
 //!
-//! Owns the connection and the reading of what the launcher says, which may be anything. Waits for its answers.
+//! Owns the connection and the parsing of the launcher's answers, which may be any text. Waits for the
+//! answers.
 //!
 //! ```text
 //!   cmd=init pmi_version=1 pmi_subversion=1  ─▶   ◀─ cmd=response_to_init rc=0 …
 //!   cmd=get_my_kvsname                       ─▶   ◀─ cmd=my_kvsname kvsname=…
 //!   cmd=put kvsname=… key=… value=…          ─▶   ◀─ cmd=put_result rc=0 …
-//!   cmd=barrier_in                           ─▶   ◀─ cmd=barrier_out              once all processes have sent theirs
+//!   cmd=barrier_in                           ─▶   ◀─ cmd=barrier_out         once all processes have sent it
 //!   cmd=get kvsname=… key=…                  ─▶   ◀─ cmd=get_result rc=0 value=…
 //!   cmd=finalize                             ─▶   ◀─ cmd=finalize_ack
 //!   cmd=abort exitcode=1                     ─▶   no answer: the launcher kills all processes
 //! ```
-//! The connection is the inherited descriptor PMI_FD, or one to PMI_PORT, over which the launcher first says who the process is.
+//! The connection is the inherited descriptor PMI_FD, or one to PMI_PORT, over which the launcher first sends
+//! the process its rank.
 
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -26,14 +29,14 @@ pub(super) const PROTOCOL: &str = "PMI";
 
 /// The longest line in bytes, far above what launchers allow.
 const MAX_LINE: usize = 16 * 1024;
-/// Bytes of a line that are shown.
+/// The number of bytes of a line that are shown.
 const SHOWN: usize = 120;
 
 /// A process as a client of its launcher.
 #[derive(Debug)]
 pub struct Pmi {
     connection: OwnedFd,
-    /// What was read beyond the last line.
+    /// Bytes that were read beyond the last line.
     read: Vec<u8>,
     rank: u32,
     ranks: u32,
@@ -45,14 +48,14 @@ fn wrong(what: String) -> JoinError {
     JoinError::Exchange { protocol: PROTOCOL, what }
 }
 
-/// A variable that is a number, if it is set.
+/// Returns the number in a variable, if it is set.
 fn number(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<u32>, JoinError> {
     let Some(value) = get(name) else { return Ok(None) };
     value.trim().parse().map(Some).map_err(|_| wrong(format!("{name}={value:?} is no number")))
 }
 
 impl Pmi {
-    /// The launcher that the environment names, if it speaks PMI.
+    /// Opens the connection to the launcher that the environment names, if it speaks PMI.
     pub fn open(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Pmi>, JoinError> {
         let place = (number(get, "PMI_RANK")?, number(get, "PMI_SIZE")?);
         if let Some(fd) = number(get, "PMI_FD")? {
@@ -126,7 +129,7 @@ impl Pmi {
         self.ask("cmd=finalize", "finalize_ack").map(drop)
     }
 
-    /// Has the launcher end all processes.
+    /// Asks the launcher to end all processes.
     pub fn abort(&self) -> Result<(), JoinError> {
         self.say("cmd=abort exitcode=1")
     }
@@ -148,7 +151,7 @@ impl Pmi {
         Ok(())
     }
 
-    /// The next line, which has to be this answer and no refusal.
+    /// Reads the next line, which must be this answer and no refusal.
     fn expect(&mut self, command: &str) -> Result<Line, JoinError> {
         let line = self.read_line()?;
         if line.get("cmd") != Some(command) {
@@ -171,7 +174,7 @@ impl Pmi {
             }
             let mut more = [0; 4096];
             match rustix::io::read(&self.connection, &mut more) {
-                // Reset, if it has not read all that it was asked.
+                // The connection is reset if the launcher has not read all requests.
                 Ok(0) | Err(Errno::CONNRESET) => return Err(wrong("the launcher has ended".into())),
                 Ok(count) => self.read.extend_from_slice(&more[..count]),
                 Err(Errno::INTR) => {}
@@ -181,7 +184,7 @@ impl Pmi {
     }
 }
 
-/// What the launcher says: words of the form `name=value`.
+/// A line of the launcher: words of the form `name=value`.
 struct Line(String);
 
 impl Line {
@@ -200,7 +203,7 @@ impl Line {
 }
 
 impl std::fmt::Display for Line {
-    /// Fit for a terminal.
+    /// Formats the line so that a terminal can show it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let shown: String = self.0.chars().take(SHOWN).collect();
         write!(f, "{shown:?}")
@@ -216,7 +219,8 @@ mod tests {
 
     use super::*;
 
-    /// A launcher that has these answers to what it is asked, one after the other, and ends then; what it was asked.
+    /// Starts a launcher that gives these answers one after the other, and then ends. Its thread returns the
+    /// requests.
     fn launcher(answers: &'static [&'static str]) -> (OwnedFd, JoinHandle<Vec<String>>) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         (ours.into(), std::thread::spawn(move || serve(theirs, answers)))
@@ -286,7 +290,7 @@ mod tests {
             (long, "without the end of a line"),
             (&[HELLO, "cmd=my_kvsname\n"], "without kvsname"),
             (&[HELLO, "cmd=my_kvsname kvsname=\n"], "without kvsname"),
-            // It has ended or hears nothing any more, as it comes.
+            // Depending on timing, the launcher has ended or no longer reads.
             (&[HELLO], "the launcher h"),
             (&[], "the launcher h"),
         ];
@@ -333,7 +337,7 @@ mod tests {
         let port = listener.local_addr().unwrap().to_string();
         let served = std::thread::spawn(move || {
             let stream = listener.accept().unwrap().0;
-            // A socket is a socket.
+            // The type of the socket does not matter here.
             serve(
                 UnixStream::from(OwnedFd::from(stream)),
                 &["cmd=initack\ncmd=set size=3\ncmd=set rank=2\ncmd=set debug=0\n", HELLO, SPACE],

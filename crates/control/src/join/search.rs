@@ -1,7 +1,9 @@
-//! Finds the agent of this host, or the candidates for starting it, among names that any process can take.
+//! Search for the agent of this host, or the candidates for starting it, among names that any process can
+//! take.
 //!
-//! Owns what is known of those names. A connection tells whose a name is: one that another user holds, or at which no process answers, is passed
-//! over. A name with a nonce keeps its owner, so each of another user costs one connection, however often the search goes on.
+//! Owns what is known of those names. A connection shows the user that holds a name. A name that another user
+//! holds, or at which no process answers, is skipped. A name with a nonce keeps its owner, so each name of
+//! another user costs one connection, however long the search lasts.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,36 +18,37 @@ use super::names::{NonceOf, SocketName};
 use crate::draw_job_id;
 use crate::socket::Socket;
 
-/// Names that are tried in one look, at most.
+/// The most names that one look tries.
 const MOST_TRIED: usize = 1 << 16;
-/// Names without a free place at which one look queues, and for how long at each.
+/// The most names with a full queue at which one look waits, and the time for each.
 const MOST_QUEUED: usize = 4;
 const QUEUED_FOR: Duration = Duration::from_millis(16);
-/// Looks for which a candidate's name without a free place counts as this user's. Candidates free their places at each of their looks.
+/// The number of looks in which a candidate's name with a full queue counts as this user's. Candidates empty
+/// their queues at each look.
 const FULL_COUNTS: u32 = 64;
 
-/// What came of connecting to a name.
+/// The result of a connection attempt to a name.
 pub(super) enum Attempt {
     /// A process of this user listens there.
     Connected(Socket),
-    /// One of another user does.
+    /// A process of another user listens there.
     Foreign,
-    /// More connections wait there than the system allows.
+    /// The queue of connections is full.
     Full,
-    /// No process listens.
+    /// No process listens there.
     Absent,
 }
 
-/// What this process knows of the names with a nonce.
+/// The names with a nonce that this process already knows.
 #[derive(Default)]
 pub(super) struct Search {
     foreign: BTreeSet<SocketName>,
-    /// Looks that met a candidate's name without a free place.
+    /// Counts looks that met a candidate's name with a full queue.
     full: u32,
 }
 
 impl Search {
-    /// Connects with the agent of this host, or the rank that starts it, wherever it listens.
+    /// Connects with the agent of this host, or the rank that starts it, at any of its names.
     pub fn find_agent(&mut self, name: &SocketName) -> Result<Option<Socket>, Errno> {
         match try_or_queue(name)? {
             Attempt::Connected(socket) => Ok(Some(socket)),
@@ -53,7 +56,7 @@ impl Search {
         }
     }
 
-    /// The same, at names with a nonce alone.
+    /// Connects with the agent at names with a nonce alone.
     pub fn find_agent_elsewhere(&mut self, name: &SocketName) -> Result<Option<Socket>, Errno> {
         let mut full = Vec::new();
         for other in self.unknown(name, NonceOf::Agent) {
@@ -64,7 +67,7 @@ impl Search {
             }
         }
         if !full.is_empty() {
-            // Each of many has its turn, for another user can make any number of them.
+            // The search takes them in random order, because another user can make any number of them.
             let first = draw_job_id()? as usize % full.len();
             full.rotate_left(first);
         }
@@ -78,7 +81,7 @@ impl Search {
         Ok(None)
     }
 
-    /// The names of other candidates of this user that listen.
+    /// Returns the names of other candidates of this user that listen.
     pub fn find_candidates(
         &mut self,
         name: &SocketName,
@@ -102,7 +105,7 @@ impl Search {
         Ok(found)
     }
 
-    /// The names with a nonce that are not known as another user's; forgets what is gone.
+    /// Returns the names with a nonce that are not known as another user's; forgets names that are gone.
     fn unknown(&mut self, name: &SocketName, of: NonceOf) -> Vec<SocketName> {
         let names = name.with_nonces(of);
         self.foreign.retain(|foreign| !name.is_first_name_of(foreign, of) || names.contains(foreign));
@@ -118,12 +121,12 @@ impl Search {
     }
 }
 
-/// True if the process that made the other end of a socket, or listens there, is of this user.
+/// Returns true if the process that made the other end of a socket, or listens there, is of this user.
 pub fn is_of_this_user(socket: impl AsFd) -> bool {
     peer_credentials(socket).is_ok_and(|peer| peer.uid == rustix::process::getuid().as_raw())
 }
 
-/// Connects, and queues for a moment where no place is free.
+/// Connects, and waits for a moment if the queue is full.
 pub(super) fn try_or_queue(name: &SocketName) -> Result<Attempt, Errno> {
     match try_connect(name)? {
         Attempt::Full => queue_for(name, QUEUED_FOR),
@@ -143,8 +146,8 @@ pub(super) fn try_connect(name: &SocketName) -> Result<Attempt, Errno> {
     }
 }
 
-/// Stands in the queue of those that wait for a place among the connections of a listener: a process that only tries now and then
-/// gets none while others try all the time.
+/// Waits in the listener's queue for a place among its connections. A process that only tries now and then
+/// gets no place while others try all the time.
 pub(super) fn queue_for(name: &SocketName, at_most: Duration) -> Result<Attempt, Errno> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     set_socket_timeout(&socket, Timeout::Send, Some(at_most))?;
@@ -163,7 +166,7 @@ fn attempt_of(connected: Result<(), Errno>, socket: OwnedFd) -> Result<Attempt, 
         Ok(()) => Ok(Attempt::Foreign),
         Err(Errno::AGAIN) => Ok(Attempt::Full),
         Err(Errno::CONNREFUSED) => Ok(Attempt::Absent),
-        // A security module may forbid it because of what the other process is.
+        // A security module may forbid it because of the other process's label.
         Err(Errno::ACCESS | Errno::PERM) => Ok(Attempt::Foreign),
         Err(errno) => Err(errno),
     }

@@ -1,5 +1,5 @@
-//! The process that has started this rank, watched while the rank joins: what waits for a launcher that has gone may wait for ever, as
-//! `PMIx_Init` and `PMIx_Commit` do. Owns the thread that looks.
+//! The process that has started this rank, watched while the rank joins: calls that wait for a dead launcher
+//! may never return, as `PMIx_Init` and `PMIx_Commit`. Owns the watching thread.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -14,17 +14,17 @@ use rustix::process::{PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_o
 /// Variables in which launchers tell a process its number.
 const NUMBERS: [&str; 3] = ["PMI_RANK", "PMI_ID", "PMIX_RANK"];
 
-/// Ends this process when the one that has started it ends before this is dropped.
+/// Ends this process if the one that has started it ends before this value is dropped.
 #[derive(Debug)]
 pub(super) struct StarterWatch {
-    /// Its end tells the thread to end; `None` once it has.
+    /// Closing it ends the thread; `None` once it is closed.
     end: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl StarterWatch {
-    /// Watches the process that has started this one, if by the environment's variables that is a launcher. `None` also where it cannot be
-    /// watched: in another namespace, and before Linux 5.3.
+    /// Watches the process that has started this one, if the environment's variables show that it is a
+    /// launcher. `None` also if it cannot be watched: in another namespace, and before Linux 5.3.
     pub fn begin(get: &impl Fn(&str) -> Option<String>) -> Option<StarterWatch> {
         let rank = NUMBERS.iter().find_map(|name| get(name))?;
         let starter = getppid()?;
@@ -48,13 +48,13 @@ impl Drop for StarterWatch {
     fn drop(&mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {
-            // It panics nowhere.
+            // The thread never panics.
             let _ = thread.join();
         }
     }
 }
 
-/// Waits for the end of the process, or that of the watch.
+/// Waits until the process or the watch ends; returns true if the process did.
 fn starter_ends(process: &OwnedFd, until: &OwnedFd) -> bool {
     loop {
         let mut either = [PollFd::new(until, PollFlags::IN), PollFd::new(process, PollFlags::IN)];
@@ -67,10 +67,11 @@ fn starter_ends(process: &OwnedFd, until: &OwnedFd) -> bool {
     }
 }
 
-/// As the agent does it with ranks that outlive their starters: what waits here gives no time for more.
+/// Ends this process as the agent ends ranks that outlive their starters: calls that wait here leave no time
+/// for more.
 fn end_this_process(rank: &str) {
     let why = "the process of the launcher that had started it has ended";
-    // A standard error that is closed changes nothing.
+    // A closed standard error changes nothing.
     let _ = writeln!(io::stderr(), "canele: rank {} cannot join its job: {why}", printable::lines(rank));
     let _ = kill_process(getpid(), Signal::KILL);
 }

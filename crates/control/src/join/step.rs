@@ -1,12 +1,14 @@
-//! A step of Slurm whose plugin speaks PMIx: the first rank of each node alone becomes a client of PMIx, because each client costs several
-//! milliseconds of its node's server. All ranks know by Slurm's variables who they are, and by the step's socket where the agent of their host is.
+//! A step of Slurm whose plugin speaks PMIx. Only the first rank of each node becomes a client of PMIx,
+//! because each client costs several milliseconds of its node's server. All ranks know their numbers from
+//! Slurm's variables, and find the agent of their host by the step's socket.
 //!
 //! ```text
 //!   rank 0           listens, starts launcher and agent, puts the ticket
 //!   first of a node  listens, gets the ticket, which waits for rank 0, starts the agent
 //!   all              connect with the one that listens, which hands the socket to the agent
 //! ```
-//! Nodes that share a network namespace share the socket, and the first rank that listens starts the agent of all of them.
+//! Nodes that share a network namespace share the socket, and the first rank that listens starts the agent of
+//! all of them.
 
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use super::joining::JoiningRank;
 use super::names::SocketName;
 use crate::rank::Control;
 
-/// How long ranks wait for each other at least: as long as Slurm's servers of PMIx do unless they are told otherwise.
+/// The least time that ranks wait for each other: the default of Slurm's PMIx servers.
 const STEP_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A rank of such a step.
@@ -30,8 +32,8 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The step that the variables describe. `None` if another launcher has set some of them, and for the parts of a heterogeneous job, whose
-    /// variables count differently.
+    /// Returns the step that the variables describe. `None` if another launcher has set some of them, and for
+    /// the parts of a heterogeneous job, whose variables count differently.
     pub fn of(get: &impl Fn(&str) -> Option<String>) -> Option<Step> {
         let number = |name: &str| get(name)?.trim().parse::<u32>().ok();
         let namespace = get("PMIX_NAMESPACE").filter(|name| name.starts_with("slurm.pmix."))?;
@@ -48,7 +50,8 @@ impl Step {
     /// Joins the job.
     ///
     /// # Errors
-    /// [`JoinError`], if Slurm does not end the step then, in which other ranks would wait for this one.
+    /// Fails with a [`JoinError`] if Slurm does not end the step then, in which other ranks would wait for
+    /// this one.
     pub fn join(
         self,
         get: &impl Fn(&str) -> Option<String>,
@@ -66,7 +69,8 @@ impl Step {
         joined.inspect_err(|why| end_step(get, why))
     }
 
-    /// Rank 0 starts the launcher, the first of each host its agent; both are clients of PMIx.
+    /// Starts the launcher on rank 0, and the agent on the first rank of each host; both ranks are clients of
+    /// PMIx.
     fn start_processes(
         &self,
         me: JoiningRank,
@@ -97,7 +101,8 @@ struct Client {
     launcher: Option<Helper>,
 }
 
-/// Has Slurm end the step, after a message. The death of a client alone goes unnoticed if all ranks of a node end at once.
+/// Asks Slurm to end the step, after a message. The death of a client alone goes unnoticed if all ranks of a
+/// node end at once.
 fn end_step(get: &impl Fn(&str) -> Option<String>, why: &JoinError) {
     if let Ok(exchange) = open_pmix(get) {
         exchange.end_all(why);

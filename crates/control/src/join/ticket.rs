@@ -1,5 +1,5 @@
-//! What every rank has to know to join its job: rank 0 makes it, and the launcher that has started the ranks carries it to the others.
-//! Owns its form as a word.
+//! The ticket that every rank needs to join its job. Rank 0 makes it, and the launcher that has started the
+//! ranks carries it to the others. Owns its form as a word.
 
 use std::fmt::{self, Write};
 use std::net::SocketAddr;
@@ -12,27 +12,27 @@ use zeroize::Zeroizing;
 use super::messages::JoinTask;
 use crate::{VERSION, draw_job_id};
 
-/// Addresses in a ticket, at most: what a launcher carries is short.
+/// The most addresses in a ticket: launchers carry only short values.
 pub const MOST_ADDRESSES: usize = 8;
 
-/// The job's number and key, and where its launcher listens for agents.
+/// The job's number and key, and the addresses at which its launcher listens for agents.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ticket {
     /// The number.
     pub job: u64,
-    /// What proves that a process is of the job. Overwritten when dropped.
+    /// The key that proves that a process is of the job. Overwritten when dropped.
     pub key: Zeroizing<[u8; 32]>,
     /// The network namespace of rank 0 and its launcher.
     pub namespace: Option<u64>,
-    /// Where its launcher listens.
+    /// The addresses at which its launcher listens.
     pub addresses: Vec<SocketAddr>,
 }
 
 impl Ticket {
-    /// A new job's, without addresses.
+    /// Draws the ticket of a new job, without addresses.
     ///
     /// # Errors
-    /// As getrandom(2).
+    /// Fails as getrandom(2) does.
     pub fn draw() -> rustix::io::Result<Ticket> {
         let (job, namespace) = (draw_job_id()?, network_namespace());
         let mut ticket = Ticket { job, key: Zeroizing::default(), namespace, addresses: Vec::new() };
@@ -40,7 +40,7 @@ impl Ticket {
         Ok(ticket)
     }
 
-    /// What a launcher or agent of a job of so many ranks is started with, which may take so long to come.
+    /// Returns the task of a launcher or agent for a job of `ranks` ranks, which must come within `timeout`.
     pub(super) fn begin(&self, ranks: u32, timeout: Duration) -> JoinTask {
         let Ticket { job, key, namespace, addresses } = self.clone();
         let program = std::env::current_exe().unwrap_or_else(|_| "program".into());
@@ -50,7 +50,7 @@ impl Ticket {
     }
 }
 
-/// As a word without blanks, of less than 512 bytes.
+/// Formats it as a word without blanks, of less than 512 bytes.
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}.", self.job)?;
@@ -88,7 +88,7 @@ impl FromStr for Ticket {
 }
 
 impl fmt::Debug for Ticket {
-    /// Without the key: this text may end in a log.
+    /// Formats it without the key: this text may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ticket { job, namespace, addresses, .. } = self;
         write!(f, "Ticket {{ job: {job:#x}, key: …, namespace: {namespace:x?}, addresses: {addresses:?} }}")
@@ -123,7 +123,7 @@ mod tests {
         for word in ["", ".", "x", &good[1..], &good[..40], &format!("{good}/here"), &good.replace('.', "é")]
         {
             if word == &good[1..] {
-                // The number has a digit less.
+                // This change leaves the number a valid one with fewer digits.
                 assert!(word.parse::<Ticket>().is_ok());
                 continue;
             }

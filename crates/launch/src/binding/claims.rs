@@ -1,8 +1,8 @@
-//! Claims by which the jobs of a machine keep off each other's cores: a listener with an abstract name for each core, which the kernel
-//! frees when the launcher or agent that holds it ends.
+//! Claims by which the jobs of a machine avoid each other's cores: a listener with an abstract name for each
+//! core. The kernel frees it when the launcher or agent that holds it ends.
 //!
-//! Owns the names. Any process can take them, so a claim of another user is no more than a hint: who holds it is asked of the kernel.
-//! Jobs in different network namespaces do not see each other's claims.
+//! Owns the names. Any process can take them, so a claim of another user is only a hint: the kernel tells who
+//! holds it. Jobs in different network namespaces do not see each other's claims.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -14,23 +14,24 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-/// Connections that wait to be closed, at most; the system may allow fewer.
+/// The most connections that wait to be closed; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// Between two tries.
+/// The pause between two attempts.
 const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
-/// The right of a job to its cores, as long as it lives. Connections that arrive at the sockets are to be closed.
+/// The right of a job to its cores, while it is alive. The caller closes connections that arrive at the
+/// sockets.
 #[derive(Debug, Default)]
 pub struct CoreClaims {
     pub sockets: Vec<OwnedFd>,
 }
 
-/// Who holds a core.
+/// The holder of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     /// Another job of this user.
     ThisUser,
-    /// A process of another user, if it tells which.
+    /// A process of another user, with its credentials if known.
     Another(Option<PeerCredentials>),
 }
 
@@ -56,7 +57,7 @@ fn address(core: u32) -> Result<SocketAddrUnix, Errno> {
     SocketAddrUnix::new_abstract_name(format!("canele-core-{core}").as_bytes())
 }
 
-/// The claim to a core; nothing if another process has it.
+/// Claims a core; none if another process has it.
 pub fn claim(core: u32) -> Option<OwnedFd> {
     let socket = socket().ok()?;
     bind(&socket, &address(core).ok()?).ok()?;
@@ -64,9 +65,9 @@ pub fn claim(core: u32) -> Option<OwnedFd> {
     Some(socket)
 }
 
-/// Returns who holds a core, as the user `own` sees it; nothing if no process holds it any more.
+/// Returns the holder of a core, as the user `own` sees it; none if no process holds it any more.
 ///
-/// A name that is bound and at which no process listens is looked at again until `until`.
+/// A name that is bound and at which no process listens is checked again until `until`.
 pub fn holder(core: u32, own: u32, until: Instant) -> Option<Holder> {
     let address = address(core).ok()?;
     loop {
@@ -77,7 +78,7 @@ pub fn holder(core: u32, own: u32, until: Instant) -> Option<Holder> {
                 let is_own = peer.is_some_and(|peer| peer.uid == own);
                 return Some(if is_own { Holder::ThisUser } else { Holder::Another(peer) });
             }
-            // A job of this user listens at once after it has taken the name.
+            // A job of this user listens immediately after it has taken the name.
             Err(Errno::CONNREFUSED) => match claim(core) {
                 Some(_) => return None,
                 None if Instant::now() < until => std::thread::sleep(BETWEEN_TRIES),
@@ -89,7 +90,7 @@ pub fn holder(core: u32, own: u32, until: Instant) -> Option<Holder> {
     Some(Holder::Another(None))
 }
 
-/// A socket that has the name of a core, and does not listen.
+/// Returns a socket that has the name of a core, and does not listen.
 #[cfg(test)]
 pub fn socket_at(core: u32) -> OwnedFd {
     let socket = socket().unwrap();

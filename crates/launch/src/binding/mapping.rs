@@ -1,4 +1,4 @@
-//! How the ranks of a host are spread over its units, and to what each is bound there.
+//! The distribution of a host's ranks over its units, and the units to which each is bound.
 //!
 //! ```text
 //!   by package, to core      2 packages of 4 cores, 4 ranks:     0 2 . . │ 1 3 . .
@@ -6,7 +6,7 @@
 //!   by ppr:3:package                                             0 1 2 . │ 3 . . .
 //!   by package:pe=2                                              0 0 2 2 │ 1 1 3 3
 //! ```
-//! Owns the words for it and the choice. Reads no topology itself.
+//! Owns the words of the options and the choice. Reads no topology itself.
 
 use std::str::FromStr;
 
@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use super::unit::Unit;
 
-/// What each rank is bound to, as `--bind` says.
+/// The units that each rank is bound to, as `--bind` says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BindTo {
-    /// Shares of the cores that no other job has, where there are enough; otherwise nothing.
+    /// Shares of the cores that no other job has, if there are enough; otherwise nothing.
     #[default]
     Auto,
     /// Nothing.
     None,
-    /// So many units next to each other.
+    /// A number of neighbouring units.
     Units(Unit, u32),
 }
 
@@ -42,22 +42,24 @@ impl FromStr for BindTo {
     }
 }
 
-/// Over what ranks are spread, as `--map-by` says: `package`, `numa:pe=2`, `ppr:2:l3cache`, `package:fill`, `node`, `slot`.
+/// The units over which ranks are spread, as `--map-by` says: `package`, `numa:pe=2`, `ppr:2:l3cache`,
+/// `package:fill`, `node`, `slot`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapBy {
     /// The units.
     pub unit: Unit,
-    /// So many ranks on each of them, one unit after the other; otherwise one on each in turn.
+    /// The number of ranks on each unit, which are filled one after the other; none: one rank on each unit in
+    /// turn.
     pub per_unit: Option<u32>,
-    /// Ranks on a unit have numbers that follow each other.
+    /// True if ranks on a unit have consecutive numbers.
     pub fill: bool,
-    /// How many cores (or hardware threads, if ranks are bound to those) each rank has.
+    /// The number of cores of each rank, or of hardware threads if ranks are bound to those.
     pub elements: Option<u32>,
-    /// Hosts have their ranks in turn; otherwise one is filled after the other.
+    /// True if hosts get their ranks in turn; otherwise one host is filled after the other.
     pub hosts_in_turn: bool,
 }
 
-/// The word for ranks that fill one host after the other and go anywhere there.
+/// The word for ranks that fill one host after the other and run anywhere there.
 const SLOT: &str = "slot";
 
 impl FromStr for MapBy {
@@ -90,7 +92,7 @@ fn positive(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| format!("`{text}` is no number from 1"))
 }
 
-/// How ranks are spread over units and bound.
+/// The distribution and binding of ranks over units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
     by: Unit,
@@ -101,10 +103,10 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// What both options ask for together; nothing if that is no binding.
+    /// Combines both options; none if they ask for no binding.
     ///
     /// # Errors
-    /// A text: they do not go together.
+    /// Fails with a text if they contradict each other.
     pub fn new(to: BindTo, map: Option<MapBy>) -> Result<Option<Mapping>, String> {
         let Some(map) = map else {
             let BindTo::Units(to, count) = to else { return Ok(None) };
@@ -115,7 +117,7 @@ impl Mapping {
         let (to, count) = match (to, elements) {
             (BindTo::None, _) => return Ok(None),
             (BindTo::Auto, Some(count)) => (Unit::Core, count),
-            // Ranks that may run anywhere on their host are as good as not bound: shares are better.
+            // Ranks that may run anywhere on their host are in effect not bound: shares are better.
             (BindTo::Auto, None) if unit == Unit::Host => return Ok(None),
             (BindTo::Auto, None) => (unit, 1),
             (BindTo::Units(to, 1), Some(count)) if to <= Unit::Core => (to, count),
@@ -124,15 +126,15 @@ impl Mapping {
                 return Err(format!("pe={count} is a number of cores or hardware threads, not of {to}"));
             }
         };
-        // Several cores for each rank, one rank after the other.
+        // Each rank gets several cores, one rank after the other.
         let by = if count > 1 && unit <= to && per_unit.is_none() { Unit::Host } else { unit };
         Ok(Some(Mapping { by, per_unit, fill, to, count }))
     }
 
-    /// The processors of each of `ranks` ranks of a host.
+    /// Returns the processors of each of `ranks` ranks of a host.
     ///
     /// # Errors
-    /// A text: the host has less than is asked for.
+    /// Fails with a text if the host has too few.
     pub fn sets(self, topology: &Topology, ranks: u32) -> Result<Vec<Vec<u32>>, String> {
         let units = self.by.all(topology);
         if units.is_empty() {
@@ -164,10 +166,10 @@ impl Mapping {
         Ok((0..ranks).map(set).collect())
     }
 
-    /// What the ranks on a unit are bound to in turn; at least one.
+    /// Returns the sets to which the ranks on a unit are bound in turn; at least one.
     fn choices(self, topology: &Topology, unit: &[u32]) -> Result<Vec<Vec<u32>>, String> {
         if self.to > self.by {
-            // The larger unit that this one lies in.
+            // This is the larger unit that contains this one.
             let around = self.to.all(topology).into_iter().find(|larger| larger.contains(&unit[0]));
             return Ok(vec![around.unwrap_or_default()]);
         }
@@ -175,7 +177,7 @@ impl Mapping {
         if self.count == 1 {
             return Ok(self.to.among(inside()));
         }
-        // Several hardware threads of a rank lie in the same cores.
+        // The hardware threads of one rank lie in the same cores.
         let smallest: Vec<Vec<u32>> = match self.to {
             Unit::Hwthread => Unit::Core.among(inside()).concat().into_iter().map(|id| vec![id]).collect(),
             to => to.among(inside()),
@@ -195,7 +197,8 @@ impl Mapping {
     }
 }
 
-/// The unit of a rank, and its number there, where ranks are shared out evenly and those of a unit follow each other.
+/// Returns the unit of a rank, and its number there, if ranks are shared out evenly and those of a unit are
+/// consecutive.
 fn filled(rank: u32, ranks: u32, units: u32) -> (u32, u32) {
     let (each, more) = (ranks / units, ranks % units);
     let with_more = more * (each + 1);

@@ -1,4 +1,5 @@
-//! The processors of a rank by number, as files of ranks name them: cores, cores of a package, or the kernel's processors.
+//! The processors of a rank by number, as rank files name them: cores, cores of a package, or the kernel's
+//! processors.
 //!
 //! ```text
 //!   0-1,3     cores, counted from 0 through the host, near ones next to each other
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::unit::Unit;
 
-/// What a rank is bound to.
+/// The processors that a rank is bound to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slots {
     text: String,
@@ -67,10 +68,10 @@ fn number(word: &str, text: &str) -> Result<u32, String> {
 }
 
 impl Slots {
-    /// The processors, ascending.
+    /// Returns the processors in ascending order.
     ///
     /// # Errors
-    /// A text: the host has no such cores, or this process may not use them.
+    /// Fails with a text if the host has no such cores, or this process may not use them.
     pub fn processors(&self, topology: &Topology) -> Result<Vec<u32>, String> {
         let mut found = Vec::new();
         for &Range { of, first, last } in &self.ranges {

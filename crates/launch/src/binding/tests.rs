@@ -1,11 +1,12 @@
-//! Bindings on a made-up machine, and claims on this one.
+//! Tests of bindings on an invented machine, and of claims on this one.
 
 use std::os::fd::OwnedFd;
 
 use super::*;
 
-/// Two packages of two memory nodes of two cores of two hardware threads. The nodes of a package share a third cache in the first
-/// package and have their own in the second. Processors 0 to 7 are the cores' first ones.
+/// Returns a machine of two packages of two memory nodes of two cores of two hardware threads. The nodes of a
+/// package share a third cache in the first package and have their own in the second. Processors 0 to 7 are
+/// the cores' first ones.
 fn machine() -> Topology {
     static MADE: canele_sys::atomic::AtomicU32 = canele_sys::atomic::AtomicU32::new(0);
     let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -35,7 +36,7 @@ fn machine() -> Topology {
     topology
 }
 
-/// The processors of each rank, as lists.
+/// Returns the processors of each rank, as lists.
 fn sets(bind: &str, map: &str, ranks: u32) -> Result<Vec<String>, String> {
     let map = (!map.is_empty()).then(|| map.parse()).transpose()?;
     let bind = if bind.is_empty() { BindTo::Auto } else { bind.parse()? };
@@ -145,7 +146,7 @@ fn lists_of_processors_are_short() {
     }
 }
 
-/// Runs this in a network namespace of its own, where no job has claims; not at all without the right to.
+/// Runs the test in a network namespace of its own, where no job has claims; skips it without the right to.
 #[expect(deprecated, reason = "it is unsafe for tables of descriptors, which stay shared here")]
 fn without_claims(test: impl FnOnce() + Send + 'static) {
     let run = || match rustix::thread::unshare(rustix::thread::UnshareFlags::NEWNET) {
@@ -187,7 +188,7 @@ fn cores_of_strangers_are_taken_only_where_free_ones_are_missing() {
         let more = shared(&machine(), 4);
         assert_eq!(more.binding.sets, [vec![0, 8], vec![1, 9], vec![2, 10], vec![3, 11]]);
         assert!(more.remark.is_some_and(|remark| remark.starts_with("cores 0-3 of")));
-        // What another job of this user has stays its own.
+        // The claim of another job of this user remains.
         assert_eq!(shared(&machine(), 6).binding.sets.len(), 0);
     });
 }
@@ -201,7 +202,7 @@ fn a_name_without_a_listener_is_not_one_of_this_user() {
         let mut events = crate::events::Events::new().unwrap();
         let claim = claim(4).unwrap();
         events.close_arrivals(vec![claim]);
-        // More often than a queue has places.
+        // This is more often than a queue has places.
         for _ in 0..80 {
             assert!((0..64).all(|_| holder(4, own, Instant::now()) == Some(Holder::ThisUser)));
             assert_eq!(events.wait(Some(Instant::now())), []);

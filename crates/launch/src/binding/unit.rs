@@ -1,6 +1,7 @@
-//! What ranks are bound to and spread over: processors, cores, caches, memory nodes, packages, hosts.
+//! Units that ranks are bound to and spread over: processors, cores, caches, memory nodes, packages, hosts.
 //!
-//! Owns their names, which are those of Open MPI and MPICH, and the grouping of a machine's processors by them.
+//! Owns their names, which are those of Open MPI and MPICH, and the grouping of a machine's processors by
+//! them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A kind of unit that processors form, from the smallest to the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
-    /// A processor as the kernel numbers them: a hardware thread of a core.
+    /// A processor as the kernel numbers it: a hardware thread of a core.
     Hwthread,
     /// A core.
     Core,
@@ -21,7 +22,7 @@ pub enum Unit {
     Numa,
     /// A package (socket).
     Package,
-    /// All of the host.
+    /// The whole host.
     Host,
 }
 
@@ -61,7 +62,7 @@ impl fmt::Display for Unit {
 }
 
 impl Unit {
-    /// A number that all processors of the same unit have, and no others.
+    /// Returns a number that all processors of the same unit have, and no others.
     fn number_of(self, processor: &Processor) -> u32 {
         match self {
             Unit::Hwthread => processor.id,
@@ -73,12 +74,13 @@ impl Unit {
         }
     }
 
-    /// The units of this kind in the machine, near ones next to each other; of processors, one of each core first.
+    /// Returns the units of this kind in the machine, near ones next to each other; for processors, one of
+    /// each core first.
     pub fn all(self, topology: &Topology) -> Vec<Vec<u32>> {
         self.among(topology.processors().iter())
     }
 
-    /// The same of some processors.
+    /// Returns the units of this kind among some processors.
     pub fn among<'a>(self, processors: impl Iterator<Item = &'a Processor>) -> Vec<Vec<u32>> {
         let mut units: Vec<(u32, Vec<u32>)> = Vec::new();
         for processor in processors {

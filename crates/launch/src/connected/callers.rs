@@ -1,4 +1,5 @@
-//! What ranks say of ports and of names that other jobs find, and what they are told. Owns these reactions of the launcher.
+//! Requests of ranks about ports and about names for other jobs, and the answers. Owns these reactions of the
+//! launcher.
 
 use canele_control::{FromLauncher, PortName, ToLauncher};
 
@@ -9,10 +10,10 @@ use super::{ATTEMPTS, WantedConnection};
 use crate::launcher::Launcher;
 
 impl Launcher {
-    /// Handles what a rank says of ports and of names that other jobs find.
+    /// Handles a rank's message about ports or about names for other jobs.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, which rule it broke.
+    /// Fails with a text that says, after `rank N `, which rule it broke.
     pub(crate) fn handle_connecting(&mut self, rank: u32, message: ToLauncher) -> Result<(), String> {
         let own = self.info().id;
         let caller = |ticket| Caller { rank, ticket, job: None };
@@ -57,19 +58,19 @@ impl Launcher {
         Ok(())
     }
 
-    /// A rank has withdrawn a name, which other jobs may know.
+    /// Withdraws a name of a rank that other jobs may know.
     pub(crate) fn withdraw_elsewhere(&mut self, name: &str) {
         self.connected.services.withdraw(name, &self.events);
     }
 
-    /// A rank's process has ended: it waits nowhere any more, and its ports are closed.
+    /// Closes the ports of a rank whose process has ended, and ends its waits.
     pub(crate) fn close_ports_of(&mut self, rank: u32) {
         self.forget_caller(|(caller, _)| *caller == rank);
         let answers = self.connected.ports.close_all_of(rank);
         self.tell_callers(answers);
     }
 
-    /// Ranks of this job, known by their number and what they asked with, wait no longer.
+    /// Ends the waits of ranks of this job, selected by their number and ticket.
     fn forget_caller(&mut self, which: impl Fn(&(u32, u64)) -> bool) {
         let connected = &mut self.connected;
         connected.ports.forget(|caller| caller.job.is_none() && which(&(caller.rank, caller.ticket)));

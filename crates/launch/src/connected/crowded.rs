@@ -1,38 +1,39 @@
-//! Jobs whose listener had no room for a connection: strangers may fill its queue, which its launcher empties.
+//! Jobs whose listener had no room for a connection: other users may fill its queue, which its launcher
+//! empties.
 //!
-//! Owns when they are tried again, and until when.
+//! Owns the times of the next attempts and their end.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long a job is tried.
+/// The time during which a job is tried.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Between two tries.
+/// The pause between two attempts.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// The jobs, by their numbers: until when each is tried, and when next.
+/// The jobs, by their numbers, each with the end of its attempts and the time of the next one.
 #[derive(Debug, Default)]
 pub struct CrowdedJobs(HashMap<u64, (Instant, Option<Instant>)>);
 
 impl CrowdedJobs {
-    /// A job had no room. Says whether it is tried again.
+    /// Notes that a job had no room. Returns true if it is tried again.
     pub fn try_again(&mut self, job: u64, now: Instant) -> bool {
         let (until, next) = self.0.entry(job).or_insert((now + TIMEOUT, None));
         *next = Some(now + AGAIN);
         now < *until
     }
 
-    /// The job had room, or is tried no more.
+    /// Forgets a job that had room, or is tried no more.
     pub fn forget(&mut self, job: u64) {
         self.0.remove(&job);
     }
 
-    /// When [`take_due`](Self::take_due) next has a job.
+    /// Returns the next time at which [`take_due`](Self::take_due) has a job.
     pub fn deadline(&self) -> Option<Instant> {
         self.0.values().filter_map(|(_, next)| *next).min()
     }
 
-    /// The jobs to be tried now.
+    /// Takes the jobs to be tried now.
     pub fn take_due(&mut self, now: Instant) -> Vec<u64> {
         let due = self.0.iter_mut().filter(|(_, (_, next))| next.is_some_and(|at| at <= now));
         due.map(|(job, (_, next))| {

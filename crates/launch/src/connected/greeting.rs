@@ -1,4 +1,4 @@
-//! How two jobs get a link, and what its end means. Owns these reactions of the launcher.
+//! The start of a link between two jobs, and its end. Owns these reactions of the launcher.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -35,7 +35,7 @@ impl Launcher {
         Ok(place)
     }
 
-    /// Sends what ranks want of a job, to which a link is begun if there is none.
+    /// Sends the connection requests of ranks to a job; begins a link if there is none.
     pub(super) fn begin_link(&mut self, job: u64) {
         if self.connected.link(job).is_some() {
             return self.connected.send_wanted(job);
@@ -60,7 +60,7 @@ impl Launcher {
         }
     }
 
-    /// Why this job and another one cannot be connected, if so.
+    /// Fails with the reason if this job and another one cannot be connected.
     pub(super) fn check_connectable(&self, job: u64) -> Result<(), String> {
         let known = |world: &SpawnedWorld| world.origin.is_some_and(|origin| origin.job == job);
         if !self.hosts.is_ready() {
@@ -92,7 +92,7 @@ impl Launcher {
         link.push(hello, Vec::new());
     }
 
-    /// Tells ranks that they are not connected at ports of a job.
+    /// Tells ranks that their requests at ports of a job are refused.
     pub(super) fn refuse_wanted(&mut self, job: u64, why: &str) {
         let refused = self.connected.wanted.extract_if(|_, wanted| wanted.port.owner.job == job);
         for (_, WantedConnection { rank, ticket, .. }) in refused.collect::<Vec<_>>() {
@@ -101,7 +101,7 @@ impl Launcher {
         }
     }
 
-    /// The link to another job is of no use any more: its ranks are gone.
+    /// Removes a link to another job that is lost or closed: the job's ranks are gone.
     pub(super) fn lose_link(&mut self, place: u32) {
         let Some(link) = self.connected.links[place as usize].take() else { return };
         let (job, was_open) = (link.job, link.is_open());
@@ -135,8 +135,8 @@ impl Launcher {
         }
     }
 
-    /// The rails of this job's hosts for ranks of another one, whose hosts have `theirs`; none where both are on one host. A job of one host
-    /// keeps those that it has once agreed on.
+    /// Agrees on the rails of this job's hosts for ranks of another job, whose hosts have `theirs`; none if
+    /// both are on one host. A job of one host keeps the rails that it has once agreed on.
     fn agree_on_rails(&mut self, theirs: &[HostRails]) -> Result<Option<Vec<HostRails>>, String> {
         let (hosts, taken) = (self.hosts.rails(), self.connected.rails.clone());
         let here = if hosts.len() < 2 { self.hosts.ports_of_one() } else { Vec::new() };
@@ -147,7 +147,7 @@ impl Launcher {
         Ok(agreed)
     }
 
-    /// Both sides know each other from now on.
+    /// Records that both sides of a link know each other.
     pub(super) fn greet(
         &mut self,
         place: u32,
@@ -163,7 +163,7 @@ impl Launcher {
         if !is_ours && let Some(other) = self.connected.place(job) {
             let theirs_counts = job < self.info().id;
             let other_link = self.connected.links[other as usize].as_ref()?;
-            // Both have begun one: that of the job with the smaller number counts.
+            // Both jobs have begun a link: that of the job with the smaller number counts.
             if other_link.is_open() || !theirs_counts {
                 return None;
             }

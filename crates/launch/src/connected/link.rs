@@ -1,4 +1,4 @@
-//! The socket to the launcher of another job of the user, with what that launcher has not read yet.
+//! The socket to the launcher of another job of the user, with the messages that it has not read yet.
 //!
 //! Owns the queue. Never waits for the other launcher: a queue that grows too long closes the link.
 
@@ -15,13 +15,13 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::messages::ToJob;
 use crate::events::{Events, Ready, Source};
 
-/// Messages queued for another launcher beyond which it counts as lost.
+/// The number of queued messages beyond which another launcher counts as lost.
 const QUEUE_LIMIT: usize = 1 << 16;
 
-/// The address at which the launcher of a job listens for those of others.
+/// Returns the address at which the launcher of a job listens for those of others.
 ///
 /// # Errors
-/// Never; the type of the address asks for it.
+/// Never fails; the type of the address requires a result.
 pub fn address(job: u64) -> Result<SocketAddrUnix, Errno> {
     SocketAddrUnix::new_abstract_name(format!("canele-job-{job:016x}").as_bytes())
 }
@@ -29,7 +29,7 @@ pub fn address(job: u64) -> Result<SocketAddrUnix, Errno> {
 /// Connects with a listener of this user.
 ///
 /// # Errors
-/// As connect(2): `CONNREFUSED` if no process listens; `ACCESS` if another user's process does.
+/// Fails as connect(2) does: `CONNREFUSED` if no process listens; `ACCESS` if another user's process does.
 pub fn connect_with(address: &SocketAddrUnix) -> Result<Socket, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -47,27 +47,27 @@ pub struct JobLink {
     place: u32,
     queue: VecDeque<(ToJob, Vec<Rc<OwnedFd>>)>,
     interest: Ready,
-    /// The other job; none of a link whose other end has not said Hello.
+    /// The other job; none while the other end has not sent Hello.
     pub job: Option<u64>,
-    /// This launcher has begun it.
+    /// True if this launcher has begun it.
     pub is_ours: bool,
-    /// Until when the other end has to say Hello; none once it has.
+    /// The deadline for the other end's Hello; none once it has come.
     pub greeting_until: Option<Instant>,
-    /// What was drawn for a key of both jobs, which the other end is told in the Hello.
+    /// The random part of a key of both jobs, which the Hello carries to the other end.
     pub drawn: JobNetwork,
-    /// Of a job that is reached over sockets, once both have said Hello.
+    /// The network of a job that is reached over sockets, once both have sent Hello.
     pub network: Option<JobNetwork>,
-    /// The job has agents on its hosts.
+    /// True if the job has agents on its hosts.
     pub has_agents: bool,
-    /// The last message was queued: the link is closed once that has left.
+    /// True once the last message is queued: the link is closed after it has left.
     pub is_closing: bool,
 }
 
 impl JobLink {
-    /// A link over a connected socket, known by its place.
+    /// Returns a link over a connected socket, identified by its place.
     ///
     /// # Errors
-    /// As epoll_ctl(2) and getrandom(2).
+    /// Fails as epoll_ctl(2) and getrandom(2) do.
     pub fn new(
         socket: Socket,
         place: u32,
@@ -91,7 +91,7 @@ impl JobLink {
         })
     }
 
-    /// True if both have said Hello.
+    /// Returns true if both ends have sent Hello.
     pub fn is_open(&self) -> bool {
         self.greeting_until.is_none() && !self.is_closing
     }
@@ -101,15 +101,16 @@ impl JobLink {
         self.queue.push_back((message, descriptors));
     }
 
-    /// The next message, if there is one, with as many of its descriptors as this process has room for.
+    /// Returns the next message, if there is one, with as many of its descriptors as this process has room
+    /// for.
     ///
     /// # Errors
-    /// As [`Socket::try_receive_any`].
+    /// Fails as [`Socket::try_receive_any`] does.
     pub fn receive(&mut self) -> Result<Option<(ToJob, Vec<OwnedFd>)>, ReceiveError> {
         self.socket.try_receive_any()
     }
 
-    /// Sends what the socket takes.
+    /// Sends queued messages until the socket is full.
     pub fn flush(&mut self, events: &Events) -> Flushed {
         let mut flushed = Flushed::All;
         while let Some((message, descriptors)) = self.queue.front() {
@@ -147,15 +148,15 @@ impl JobLink {
     }
 }
 
-/// What became of a queue.
+/// The state of a queue after a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flushed {
-    /// All has left.
+    /// All messages have left.
     All,
-    /// The other end has to read first.
+    /// The socket is full: the other end must read first.
     Full,
-    /// The rest waits until descriptors that are under way have been received, of which no event tells.
+    /// The rest waits until descriptors under way have been received, which no event reports.
     HeldBack,
-    /// The link is of no use any more.
+    /// The link is lost.
     Lost,
 }

@@ -1,20 +1,20 @@
-//! What the launchers of two jobs tell each other. Owns the shape; ranks are numbered as in the sender's job where they are the
-//! sender's, and as in the receiver's job where they are the receiver's.
+//! Messages between the launchers of two jobs. Owns the shape. Ranks of the sender have the numbers of its
+//! job, ranks of the receiver those of the receiver's job.
 
 use canele_control::{JobNetwork, Meeting, PortName, RailAddress, RankEnd};
 use serde::{Deserialize, Serialize};
 
-/// Ranks that follow each other.
+/// Ranks with consecutive numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankSeries {
     /// The first of them.
     pub first: u32,
-    /// Their hosts, as their job numbers them: of how many the next are.
+    /// Their hosts, as their job numbers them, each with the number of the next ranks on it.
     pub hosts: Vec<(u32, u32)>,
 }
 
 impl RankSeries {
-    /// Ranks from `first` on, of which each has its host here.
+    /// Returns the ranks from `first` on, each with its host from `each`.
     pub fn new(first: u32, each: impl Iterator<Item = u32>) -> RankSeries {
         let mut hosts: Vec<(u32, u32)> = Vec::new();
         for host in each {
@@ -26,12 +26,12 @@ impl RankSeries {
         RankSeries { first, hosts }
     }
 
-    /// How many there are. Saturates, so that what makes no sense is still too much.
+    /// Returns the number of ranks. Saturates, so that an invalid number is still too large.
     pub fn ranks(&self) -> u32 {
         self.hosts.iter().fold(0, |sum, (_, ranks)| sum.saturating_add(*ranks))
     }
 
-    /// The rank behind them.
+    /// Returns the number behind the last rank.
     pub fn end(&self) -> u32 {
         self.first.saturating_add(self.ranks())
     }
@@ -40,9 +40,9 @@ impl RankSeries {
 /// A message from one launcher to another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToJob {
-    /// First message of both. Of the same shape in all versions up to the version.
+    /// The first message of both sides. It has the same shape in all versions up to the version.
     Hello {
-        /// Version of the messages of ranks and launchers.
+        /// The version of the messages of ranks and launchers.
         version: u32,
         /// The sender's job.
         job: u64,
@@ -50,79 +50,82 @@ pub enum ToJob {
         settings: Vec<(String, String)>,
         /// The sender's ranks.
         ranks: Vec<RankSeries>,
-        /// What the sender has drawn for a key of both jobs, and the rails of its hosts; none if it has no agents.
+        /// The sender's random part of a key of both jobs, and the rails of its hosts; no rails if it has no
+        /// agents.
         network: JobNetwork,
     },
-    /// Last message: why the two jobs cannot be connected.
+    /// The last message: the two jobs cannot be connected.
     Refused {
-        /// A sentence without its end.
+        /// The reason, a sentence without its end.
         why: String,
     },
     /// The sender's job has more ranks.
     Grown {
-        /// Which.
+        /// The new ranks.
         ranks: RankSeries,
     },
-    /// A rank of the sender's will neither send nor answer any more.
+    /// A rank of the sender's no longer sends or answers.
     Gone {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// How it ended.
+        /// The way in which it ended.
         how: RankEnd,
     },
     /// A rank of the sender's accepts nothing more from one of the receiver's, which broke the rules.
     CutOff {
-        /// The sender's.
+        /// The sender's rank.
         by: u32,
-        /// The receiver's.
+        /// The receiver's rank.
         of: u32,
-        /// What was found.
+        /// A description of the violation.
         what: String,
     },
-    /// A rank of the sender's wants to be connected at a port of the receiver's. Answered with [`Connected`](Self::Connected).
+    /// A rank of the sender's asks for a connection at a port of the receiver's.
+    /// [`Connected`](Self::Connected) answers.
     ConnectPort {
-        /// Comes back with the answer.
+        /// The ticket, which the answer repeats.
         ticket: u64,
-        /// Which port.
+        /// The port.
         port: PortName,
-        /// Which rank.
+        /// The rank.
         by: u32,
     },
-    /// That rank waits no longer.
+    /// That rank no longer waits.
     Abandon {
-        /// As asked.
+        /// The ticket of the request.
         ticket: u64,
     },
-    /// Answer to [`ConnectPort`](Self::ConnectPort).
+    /// Answers [`ConnectPort`](Self::ConnectPort).
     Connected {
-        /// As asked.
+        /// The ticket of the request.
         ticket: u64,
-        /// With which of the sender's ranks; or why with none.
+        /// The sender's rank that was connected, or the reason of the failure.
         result: Result<Meeting, String>,
     },
-    /// A rank of the sender's wants a link with one of the receiver's. Both then hand over their inboxes.
+    /// A rank of the sender's asks for a link with one of the receiver's. Both then hand over their inboxes.
     Link {
-        /// The sender's.
+        /// The sender's rank.
         from: u32,
-        /// The receiver's.
+        /// The receiver's rank.
         to: u32,
     },
-    /// Where a rank of the sender's listens for one of the receiver's, one of which wants a link with the other. Both then say so.
+    /// The addresses of a rank of the sender's for one of the receiver's, if one of the two asks for a link.
+    /// Both sides then send theirs.
     Reach {
-        /// The sender's.
+        /// The sender's rank.
         from: u32,
-        /// The receiver's.
+        /// The receiver's rank.
         to: u32,
-        /// Where it listens, for each rail.
+        /// The address at which it listens, for each rail.
         rails: Vec<RailAddress>,
     },
-    /// The inbox of a rank of the sender's, and its event if it has one: descriptors.
+    /// The inbox of a rank of the sender's, and its event if it has one, as descriptors.
     Inbox {
-        /// Whose.
+        /// The rank that owns the inbox.
         from: u32,
-        /// For whom.
+        /// The rank that gets it.
         to: u32,
-        /// It sleeps on descriptors.
+        /// True if the owner sleeps on descriptors.
         has_event: bool,
     },
     /// A ring for packets of a rank of the sender's: a descriptor.
@@ -134,29 +137,29 @@ pub enum ToJob {
     },
     /// A rank of the sender's asks for a region of one of the receiver's.
     FindRegion {
-        /// Who asks.
+        /// The rank that asks.
         from: u32,
-        /// Whose region.
+        /// The owner of the region.
         owner: u32,
         /// Its id there.
         id: u64,
     },
-    /// Answer to [`FindRegion`](Self::FindRegion); a descriptor if it was found.
+    /// Answers [`FindRegion`](Self::FindRegion); one descriptor if the region was found.
     Region {
-        /// Whose.
+        /// The owner of the region.
         owner: u32,
-        /// Who has asked.
+        /// The rank that has asked.
         to: u32,
-        /// As asked.
+        /// The id in the request.
         id: u64,
-        /// There is such a region.
+        /// True if there is such a region.
         found: bool,
     },
-    /// A rank of the sender's has dropped a region for which one of the receiver's has asked.
+    /// A rank of the sender's has dropped a region that one of the receiver's has asked for.
     RegionDropped {
-        /// Whose.
+        /// The owner of the region.
         owner: u32,
-        /// Who has asked.
+        /// The rank that has asked.
         to: u32,
         /// Its id.
         id: u64,

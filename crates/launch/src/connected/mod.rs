@@ -1,18 +1,21 @@
-//! Other jobs of the user that this one is connected with, ports at which its ranks are connected, names that other jobs find.
+//! Other jobs of the user that this one is connected with, ports at which its ranks are connected, and names
+//! that other jobs find.
 //!
 //! ```text
 //!   job 1                                                        job 2
 //!   rank ── ConnectPort ─▶ launcher ── Hello ─────────────────▶ launcher ◀─ Accept ── rank
-//!                                   ◀───────────────── Hello ──            each adds the other's ranks to its own
+//!                                   ◀───────────────── Hello ──      each adds the other's ranks
 //!                                   ── ConnectPort ───────────▶
 //!   rank ◀── Connected ───          ◀──────────── Connected ──  ── Connected ─▶ rank
 //!   both ranks want a link: their inboxes and rings go the same way
 //! ```
-//! Where one of the two jobs has hosts of its own (`--hosts`) descriptors do not reach its ranks: those of the other job are on other hosts to
-//! them, also where they are not, and instead of inboxes the addresses on which the ranks listen go that way.
+//! If one of the two jobs has hosts of its own (`--hosts`), descriptors do not reach its ranks. They take all
+//! ranks of the other job to be on other hosts. Instead of inboxes the launchers then exchange the addresses
+//! on which the ranks listen.
 //!
-//! Two jobs have one link, at most, until one of them ends. The launcher at its other end is not trusted: numbers are checked against what is
-//! known of its ranks, and a link that breaks the rules is closed, which harms nothing but the ranks behind it.
+//! Two jobs have one link, at most, until one of them ends. The launcher at its other end is not trusted:
+//! numbers are checked against the known ranks of its job. A link that breaks the rules is closed, which
+//! harms only the ranks behind it.
 
 mod callers;
 mod crowded;
@@ -43,43 +46,43 @@ pub use network::HostRails;
 use ports::Ports;
 use services::Services;
 
-/// Connections that may wait at the listener; the system may allow fewer.
+/// The most connections that wait at the listener; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// Connections of other users that are closed before something else is done.
+/// The most connections of other users that are closed in a row.
 const STRANGERS_AT_A_TIME: usize = 64;
-/// Links whose other end has not said Hello, at most.
+/// The most links whose other end has not sent Hello.
 const MOST_STRANGERS: usize = 64;
-/// How long a launcher has to say Hello.
+/// The time in which a launcher must send Hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
-/// Messages of a link handled in a row.
+/// The most messages of a link that are handled in a row.
 const AT_A_TIME: usize = 64;
-/// Series of ranks in a Hello, at most.
+/// The most series of ranks in a Hello.
 const MOST_SERIES: usize = 1024;
-/// How often a link that closes before the Hello is begun anew: two jobs may begin one at the same time.
+/// The number of attempts for a link that closes before the Hello: two jobs may begin one at the same time.
 const ATTEMPTS: u32 = 8;
 
-/// What there is of other jobs.
+/// The launcher's data about other jobs.
 #[derive(Debug, Default)]
 pub struct ConnectedJobs {
     listener: Option<OwnedFd>,
     links: Vec<Option<JobLink>>,
     ports: Ports,
     services: Services,
-    /// What ranks want at ports of other jobs, by its number.
+    /// The connections that ranks request at ports of other jobs, by their number.
     wanted: HashMap<u64, WantedConnection>,
     last: u64,
     /// Jobs that had no room for a connection.
     crowded: CrowdedJobs,
-    /// The hosts of ranks that are reached over sockets, by their job, 0 of all jobs without agents, and their number there. They are numbered
-    /// behind the hosts of this job.
+    /// The hosts of ranks that are reached over sockets: each by its job (0 for all jobs without agents) and
+    /// its number there. They are numbered after the hosts of this job.
     others_hosts: Vec<(u64, u32)>,
     /// The rails on which ranks of this job listen for those of other jobs, if they did not at its start.
     rails: Option<HostRails>,
-    /// Something could not be sent, and no event tells when it can.
+    /// True if a message could not be sent, and no event reports when it can be.
     held_back: bool,
 }
 
-/// A connection that a rank wants at a port of another job.
+/// A connection that a rank requests at a port of another job.
 #[derive(Debug, Clone, Copy)]
 struct WantedConnection {
     rank: u32,
@@ -90,7 +93,8 @@ struct WantedConnection {
 }
 
 impl ConnectedJobs {
-    /// Listens for other jobs. Without a listener the ranks of this job are connected with each other only.
+    /// Listens for other jobs. Without a listener the ranks of this job can only be connected with each
+    /// other.
     pub fn listen(job: u64, events: &Events) -> ConnectedJobs {
         let listener = || -> Result<OwnedFd, Errno> {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -103,7 +107,7 @@ impl ConnectedJobs {
         ConnectedJobs { listener: listener().ok(), ..ConnectedJobs::default() }
     }
 
-    /// The link to a job, if there is one.
+    /// Returns the link to a job, if there is one.
     fn link(&mut self, job: u64) -> Option<&mut JobLink> {
         self.links.iter_mut().flatten().find(|link| link.job == Some(job) && !link.is_closing)
     }
@@ -125,7 +129,7 @@ impl ConnectedJobs {
         self.links.iter_mut().flatten().filter(|link| link.is_open())
     }
 
-    /// The number of a host of another job, counted from 0.
+    /// Returns the number of a host of another job, counted from 0.
     fn number_host(&mut self, job: u64, host: u32) -> u32 {
         let known = self.others_hosts.iter().position(|other| *other == (job, host));
         known.unwrap_or_else(|| {
@@ -134,7 +138,7 @@ impl ConnectedJobs {
         }) as u32
     }
 
-    /// Sends what ranks want at ports of a job, to which there is an open link.
+    /// Sends the connection requests of ranks at ports of a job to which there is an open link.
     fn send_wanted(&mut self, job: u64) {
         let ConnectedJobs { links, wanted, .. } = self;
         let Some(link) = links.iter_mut().flatten().find(|link| link.job == Some(job) && link.is_open())
@@ -150,7 +154,7 @@ impl ConnectedJobs {
         }
     }
 
-    /// When [`Launcher::check_connected`] next has something to do.
+    /// Returns the next time at which [`Launcher::check_connected`] has work.
     pub fn deadline(&self) -> Option<Instant> {
         let greeting = self.links.iter().flatten().filter_map(|link| link.greeting_until);
         let held_back = self.held_back.then(|| Instant::now() + SEND_AGAIN);
@@ -158,7 +162,7 @@ impl ConnectedJobs {
     }
 }
 impl Launcher {
-    /// Something is ready that concerns other jobs.
+    /// Handles a descriptor of another job that is ready.
     pub(crate) fn handle_connected(&mut self, source: Source) {
         match source {
             Source::JobListener => self.accept_jobs(),
@@ -172,7 +176,7 @@ impl Launcher {
         }
     }
 
-    /// The other jobs hear of ranks that this one has spawned.
+    /// Tells the other jobs of ranks that this one has spawned.
     pub(crate) fn tell_grown(&mut self, world: &SpawnedWorld) {
         let ranks = RankSeries::new(world.first, world.hosts.iter().copied());
         self.connected
@@ -180,7 +184,7 @@ impl Launcher {
             .for_each(|link| link.push(ToJob::Grown { ranks: ranks.clone() }, Vec::new()));
     }
 
-    /// A rank of another job hears that one of this job accepts nothing more from it.
+    /// Tells the job of rank `of` that rank `by` of this job accepts nothing more from it.
     pub(crate) fn tell_cut_off(&mut self, by: u32, of: u32, what: &str) {
         let JobRank { job, rank } = self.info().process(of);
         if let Some(link) = self.connected.link(job) {
@@ -188,7 +192,7 @@ impl Launcher {
         }
     }
 
-    /// Sends other jobs what waits for them. To be called before what waits for ranks is sent.
+    /// Sends other jobs their queued messages. Called before messages to ranks are sent.
     pub(crate) fn deliver_to_jobs(&mut self) {
         let introductions = self.hosts.here_mut().map(|here| here.take_introductions());
         for (job, message, descriptors) in introductions.into_iter().flatten() {
@@ -206,13 +210,13 @@ impl Launcher {
         for (rank, how) in self.job.take_gone() {
             self.connected.open_links().for_each(|link| link.push(ToJob::Gone { rank, how }, Vec::new()));
         }
-        // A link that is lost may be begun anew.
+        // A lost link may be begun again.
         while let Some(lost) = self.flush_links() {
             self.lose_link(lost);
         }
     }
 
-    /// Sends what sockets take; gives the place of a link that is of no use any more, if there is one.
+    /// Flushes the links; returns the place of a link that is lost or closed, if there is one.
     fn flush_links(&mut self) -> Option<u32> {
         let ConnectedJobs { links, held_back, .. } = &mut self.connected;
         *held_back = false;
@@ -226,7 +230,7 @@ impl Launcher {
         None
     }
 
-    /// Does what is due.
+    /// Handles deadlines that have passed.
     pub(crate) fn check_connected(&mut self, now: Instant) {
         let found = self.connected.services.check(now, &self.events);
         self.tell_found(found);

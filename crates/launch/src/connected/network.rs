@@ -1,20 +1,21 @@
-//! Over which rails the ranks of two jobs reach each other, if not through the memory of the host that both are on. Owns the decision.
+//! The rails over which the ranks of two jobs reach each other, unless they share the memory of one host.
+//! Owns the decision.
 //!
-//! A job with agents has numbered the rails of its hosts at its start, one without has none. A rail has the same number on all hosts of both
-//! jobs: a job of several hosts keeps its own, and has to share a host with the other, by which that is seen; a job of one host takes the
-//! other's.
+//! A job with agents has numbered the rails of its hosts at its start; a job without agents has none. A rail
+//! has the same number on all hosts of both jobs. A job of several hosts keeps its own numbers, and must
+//! share a host with the other job, which shows that. A job of one host takes the numbers of the other.
 
 /// The ports of each rail of a host, in words of the rail's driver.
 pub type HostRails = Vec<Vec<String>>;
 
-/// What a job has.
+/// The rails and ports of this job.
 #[derive(Debug, Default)]
 pub struct OwnRails {
-    /// Of each of its hosts; none of a job without agents.
+    /// The rails of each of its hosts; empty for a job without agents.
     pub hosts: Vec<HostRails>,
     /// All ports of its host, if it has one.
     pub here: Vec<String>,
-    /// Those on which the ranks of its one host listen already, because of another connection.
+    /// The rails on which the ranks of its one host already listen, because of another connection.
     pub taken: Option<HostRails>,
 }
 
@@ -22,10 +23,11 @@ const NOTHING_IN_COMMON: &str = "the two jobs have no host in common: start both
 const DIFFERENT: &str = "the hosts of the two jobs have different networks in common: start both with the same `--hosts`, or with the same \
      interfaces in CANELE_RAILS";
 
-/// The rails of each host of a job that is connected with another one, whose hosts have `theirs`; none where both are on one host.
+/// Agrees on the rails of each host of a job that is connected with another one, whose hosts have `theirs`.
+/// None if both are on one host.
 ///
 /// # Errors
-/// Why they are not connected, and what to do.
+/// Fails with the reason why they are not connected, and a remedy.
 pub fn agree(own: &OwnRails, theirs: &[HostRails]) -> Result<Option<Vec<HostRails>>, String> {
     let offered = match (&own.hosts[..], theirs) {
         ([], []) => return Ok(None),
@@ -38,7 +40,7 @@ pub fn agree(own: &OwnRails, theirs: &[HostRails]) -> Result<Option<Vec<HostRail
             };
             theirs.iter().find(is_here).ok_or(NOTHING_IN_COMMON)?
         }
-        // The other job sees whether its host is among these.
+        // The other job sees if its host is among these.
         (_, [] | [_]) => return Ok(Some(own.hosts.clone())),
         _ => return of_several(&own.hosts, theirs).map(Some),
     };

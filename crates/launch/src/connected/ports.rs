@@ -1,6 +1,7 @@
-//! The ports of a job's ranks: who waits there to accept a connection, and who to be connected.
+//! The ports of a job's ranks, with the ranks that wait there to accept a connection or to be connected.
 //!
-//! Owns the queues and their matching, in the order in which ranks came. Never sends anything, so all of it is tested without sockets.
+//! Owns the queues and their matching, in the order in which ranks came. Never sends anything, so tests need
+//! no sockets.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,7 +12,7 @@ use canele_control::Meeting;
 pub struct Caller {
     /// The rank, as this job numbers it.
     pub rank: u32,
-    /// What it asked with.
+    /// The ticket of its request.
     pub ticket: u64,
     /// Its job, if that is another one.
     pub job: Option<u64>,
@@ -33,7 +34,7 @@ struct Port {
     accepting: VecDeque<Caller>,
 }
 
-/// Why callers at a port that is not open are refused.
+/// Returns the reason that callers at a port that is not open get.
 fn closed() -> String {
     "that port is not open".to_owned()
 }
@@ -42,7 +43,7 @@ impl Ports {
     /// Opens a port of a rank.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, which rule it broke.
+    /// Fails with a text that says, after `rank N `, which rule it broke.
     pub fn open(&mut self, owner: u32, number: u32) -> Result<(), String> {
         match self.open.insert((owner, number), Port::default()) {
             None => Ok(()),
@@ -50,10 +51,10 @@ impl Ports {
         }
     }
 
-    /// Closes a port of a rank; returns what those are told that wait there.
+    /// Closes a port of a rank; returns the answers for callers that wait there.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, which rule it broke.
+    /// Fails with a text that says, after `rank N `, which rule it broke.
     pub fn close(&mut self, owner: u32, number: u32) -> Result<Vec<PortAnswer>, String> {
         let Some(port) = self.open.remove(&(owner, number)) else {
             return Err(format!("closed port {number}, which it has not opened"));
@@ -61,12 +62,12 @@ impl Ports {
         Ok(port.refused().collect())
     }
 
-    /// A rank accepts a connection at a port.
+    /// Adds a caller that accepts a connection at a port.
     pub fn accept(&mut self, port: (u32, u32), caller: Caller) -> Vec<PortAnswer> {
         self.wait(port, caller, |port| &mut port.accepting)
     }
 
-    /// A rank wants to be connected at a port.
+    /// Adds a caller that asks to be connected at a port.
     pub fn connect(&mut self, port: (u32, u32), caller: Caller) -> Vec<PortAnswer> {
         self.wait(port, caller, |port| &mut port.connecting)
     }
@@ -89,7 +90,7 @@ impl Ports {
         vec![(accepting, with(connecting.rank)), (connecting, with(accepting.rank))]
     }
 
-    /// Callers wait no longer.
+    /// Removes callers that no longer wait.
     pub fn forget(&mut self, which: impl Fn(&Caller) -> bool) {
         for port in self.open.values_mut() {
             port.connecting.retain(|caller| !which(caller));
@@ -97,7 +98,7 @@ impl Ports {
         }
     }
 
-    /// A rank of this job is gone: its ports are closed. Returns what those are told that wait there.
+    /// Closes the ports of a rank of this job that is gone. Returns the answers for callers that wait there.
     pub fn close_all_of(&mut self, owner: u32) -> Vec<PortAnswer> {
         let closed = self.open.extract_if(|(of, _), _| *of == owner);
         closed.flat_map(|(_, port)| port.refused()).collect()

@@ -1,4 +1,5 @@
-//! What other jobs say. Owns these reactions of the launcher; what breaks the rules closes the link.
+//! Messages from other jobs. Owns these reactions of the launcher; a message that breaks the rules closes the
+//! link.
 
 use std::os::fd::OwnedFd;
 
@@ -32,7 +33,7 @@ impl Launcher {
         }
     }
 
-    /// Handles a message of another job; nothing if it breaks the rules.
+    /// Handles a message of another job; returns none if it breaks the rules.
     fn handle_job_message(&mut self, place: u32, message: ToJob, descriptors: Vec<OwnedFd>) -> Option<()> {
         let link = self.connected.links[place as usize].as_mut()?;
         let (job, is_greeting) = (link.job, link.greeting_until.is_some());
@@ -98,7 +99,7 @@ impl Launcher {
                 let is_sound = self.info().is_behind_sockets(peer) && check_addresses(&rails).is_ok();
                 is_sound.then(|| self.job.handle_reachable(Reachable { own, peer, rails }))
             }
-            // Descriptors may be missing, for which this process had no room.
+            // Descriptors for which this process had no room may be missing.
             ToJob::Inbox { from, to, has_event } => self.between(job?, from, to, |here, from, to| {
                 let inbox = (descriptors.len() == 1 + usize::from(has_event)).then_some(descriptors);
                 here.take_inbox(from, to, inbox.unwrap_or_default())
@@ -122,7 +123,7 @@ impl Launcher {
         }
     }
 
-    /// Another job has these ranks, which this one numbers behind its own.
+    /// Adds these ranks of another job, which this one numbers after its own.
     pub(super) fn add_ranks(&mut self, job: u64, series: &RankSeries) -> Option<()> {
         let ranks = series.ranks();
         let all = u64::from(self.info().ranks()) + u64::from(ranks);
@@ -155,7 +156,7 @@ impl Launcher {
         Some(())
     }
 
-    /// A rank of another job will neither send nor answer any more.
+    /// Handles the end of a rank of another job.
     pub(super) fn handle_gone_elsewhere(&mut self, rank: u32, how: RankEnd) {
         self.job.handle_gone_elsewhere(rank, how);
         if let Some(here) = self.hosts.here_mut() {
@@ -163,17 +164,17 @@ impl Launcher {
         }
     }
 
-    /// The number here of a rank of another job.
+    /// Returns the number here of a rank of another job.
     fn rank_of(&self, job: u64, rank: u32) -> Option<u32> {
         self.info().rank_of(JobRank { job, rank })
     }
 
-    /// A rank that this job has started.
+    /// Returns a rank that this job has started.
     fn own_rank(&self, rank: u32) -> Option<u32> {
         self.rank_of(self.info().id, rank)
     }
 
-    /// Does something between a rank of another job, by its number there, and one of this job.
+    /// Runs `act` for a rank of another job, by its number there, and one of this job.
     fn between(
         &mut self,
         job: u64,
@@ -185,7 +186,7 @@ impl Launcher {
         if self.info().is_behind_sockets(theirs) {
             return None;
         }
-        // The number is another launcher's: it may be that of a rank of another host.
+        // The number comes from another launcher, so it may be that of a rank of another host.
         let here = self.hosts.here_mut()?;
         if here.has(own) { act(here, theirs, own) } else { None }
     }

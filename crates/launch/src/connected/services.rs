@@ -1,8 +1,10 @@
-//! Names that other jobs of the user find: each is a listener of the launcher, at an address made of the name and a nonce.
+//! Names that other jobs of the user find: each is a listener of the launcher, at an address made of the name
+//! and a nonce.
 //!
-//! Owns the listeners and the questions that are under way. The kernel forgets such an address with its launcher, so nothing is left of a job
-//! that was killed. No process can take an address before its launcher, because only the launcher knows the nonce; those that look for the name find it in the
-//! kernel's list. Who listens, and who asks, has to be this user; of a name that several jobs announce one is found.
+//! Owns the listeners and the pending requests. The kernel forgets such an address with its launcher, so a
+//! killed job leaves none behind. No process can take an address before its launcher, because only the
+//! launcher knows the nonce. Searchers find it in the kernel's list. Listener and searcher must be this user.
+//! If several jobs announce a name, a search finds one of them.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -20,18 +22,18 @@ use super::link::connect_with;
 use crate::abstract_names::{Kind, parse_nonce, visit_listeners};
 use crate::events::{Events, Ready, Source};
 
-/// Listeners with the address of a name that are looked at, at most.
+/// The most listeners with the address of a name that are checked.
 const MOST_LISTENERS: usize = 1 << 16;
-/// Questions that may wait at one listener; the system may allow fewer.
+/// The most requests that wait at one listener; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// How long an announcing launcher has to answer: one that is stopped does not.
+/// The time in which an announcing launcher must answer: a stopped launcher does not.
 const ANNOUNCER_TIMEOUT: Duration = Duration::from_secs(2);
-/// When a listener whose queue is full is asked again.
+/// The pause before a listener whose queue is full is asked again.
 const AGAIN: Duration = Duration::from_millis(10);
-/// Connections of other users that are closed before something else is done.
+/// The most connections of other users that are closed in a row.
 const STRANGERS_AT_A_TIME: usize = 64;
 
-/// What a launcher says of a name.
+/// A launcher's answer about a name.
 #[derive(Debug, Serialize, Deserialize)]
 struct Announced {
     name: String,
@@ -45,26 +47,26 @@ pub struct Services {
     searches: Vec<Option<ServiceSearch>>,
 }
 
-/// A name that is looked for.
+/// A search for a name.
 #[derive(Debug)]
 struct ServiceSearch {
     to: (u32, u64),
     name: String,
-    /// Listeners that are still to be asked, by their nonces.
+    /// Listeners that are not asked yet, by their nonces.
     listeners: VecDeque<u64>,
-    /// The launcher that was asked, and until when it has to answer.
+    /// The launcher that was asked, and the deadline for its answer.
     asked: Option<(Socket, Instant)>,
-    /// Until when full queues are tried again, and when next.
+    /// The end of attempts at full queues, and the time of the next one.
     again: Option<(Instant, Instant)>,
 }
 
 /// The rank and ticket that asked for a name, and the value found.
 pub type FoundName = ((u32, u64), Option<Vec<u8>>);
 
-/// What the addresses of a name begin with.
+/// Returns the start of all addresses of a name.
 fn prefix(name: &str) -> String {
     let user = rustix::process::getuid().as_raw();
-    // FNV-1a: the same in all builds; the answer has the whole name.
+    // FNV-1a is equal in all builds; the answer has the whole name.
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
@@ -75,7 +77,7 @@ fn address(name: &str, nonce: u64) -> Result<SocketAddrUnix, Errno> {
     SocketAddrUnix::new_abstract_name(format!("{}{nonce:016x}", prefix(name)).as_bytes())
 }
 
-/// The listeners at addresses of a name.
+/// Returns the listeners at addresses of a name.
 fn listeners(name: &str) -> VecDeque<u64> {
     let mut found = VecDeque::new();
     let add = |nonce: &str| {
@@ -88,7 +90,7 @@ fn listeners(name: &str) -> VecDeque<u64> {
     found
 }
 
-/// The first place that is free, or a new one.
+/// Returns the first free place, or a new one.
 fn free_place<T>(places: &mut Vec<Option<T>>) -> usize {
     let free = places.iter().position(Option::is_none);
     free.unwrap_or_else(|| {
@@ -101,7 +103,7 @@ impl Services {
     /// Lets other jobs find a name.
     ///
     /// # Errors
-    /// As socket(2), bind(2), epoll_ctl(2) and getrandom(2).
+    /// Fails as socket(2), bind(2), epoll_ctl(2) and getrandom(2) do.
     pub fn announce(&mut self, name: &str, value: &[u8], events: &Events) -> Result<(), Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -129,13 +131,13 @@ impl Services {
         for _ in 0..STRANGERS_AT_A_TIME {
             let Ok(to) = accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) else { return };
             if is_of_this_user(&to) {
-                // A fresh socket has room for it.
+                // A new socket has room for it.
                 let _ = Socket::new(to).try_send(announced, &[]);
             }
         }
     }
 
-    /// Looks for a name on behalf of a rank. Returns what was found if that is known at once.
+    /// Looks for a name on behalf of a rank. Returns the result if it is known at once.
     pub fn find(&mut self, to: (u32, u64), name: String, events: &Events) -> Option<FoundName> {
         let place = free_place(&mut self.searches);
         let listeners = listeners(&name);
@@ -143,7 +145,7 @@ impl Services {
         self.proceed(place, events)
     }
 
-    /// Something is ready of a search. Returns what was found, once that is known.
+    /// Handles a ready socket of a search. Returns the result once it is known.
     pub fn handle(&mut self, place: u32, events: &Events) -> Option<FoundName> {
         let search = self.searches.get_mut(place as usize)?.as_mut()?;
         let (socket, _) = search.asked.as_ref()?;
@@ -176,9 +178,9 @@ impl Services {
                         return None;
                     }
                 }
-                // Strangers may fill the queue of a launcher.
+                // Other users may fill the queue of a launcher.
                 Err(Errno::AGAIN) => search.listeners.push_back(nonce),
-                // It has ended, or is no launcher of this user.
+                // The launcher has ended, or is not one of this user.
                 Err(_) => {}
             }
         }
@@ -190,12 +192,12 @@ impl Services {
         Some((to, None))
     }
 
-    /// When [`check`](Self::check) next has something to do.
+    /// Returns the next time at which [`check`](Self::check) has work.
     pub fn deadline(&self) -> Option<Instant> {
         self.searches.iter().flatten().filter_map(ServiceSearch::deadline).min()
     }
 
-    /// Gives up waiting for launchers that do not answer, and asks again those that had no room.
+    /// Gives up waiting for launchers that do not answer, and asks again those whose queue was full.
     pub fn check(&mut self, now: Instant, events: &Events) -> Vec<FoundName> {
         let mut found = Vec::new();
         for place in 0..self.searches.len() {
@@ -220,7 +222,7 @@ impl ServiceSearch {
         }
     }
 
-    /// Says whether full queues are to be tried again; notes when.
+    /// Notes the time of the next attempt at full queues; returns true if there is one.
     fn wait_for_room(&mut self) -> bool {
         let now = Instant::now();
         let until = self.again.map_or(now + ANNOUNCER_TIMEOUT, |(until, _)| until);
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(look(&name, &mut jobs), None);
         jobs[0].0.announce(&name, &[1], &first).unwrap();
         jobs[1].0.announce(&name, &[2], &second).unwrap();
-        // Either of them: their names are drawn.
+        // Either may be found: their names are drawn.
         assert!([Some(vec![1]), Some(vec![2])].contains(&look(&name, &mut jobs)));
         jobs[0].0.withdraw(&name, &first);
         assert_eq!(look(&name, &mut jobs), Some(vec![2]));
@@ -280,7 +282,8 @@ mod tests {
             bind(&listener, &address).unwrap();
             listener
         };
-        // A stranger that takes all addresses that can be guessed, or listens at ones of the same form and answers nothing.
+        // A stranger takes all addresses that can be guessed, or listens at some of the right form and
+        // answers nothing.
         let _guessed: Vec<_> = (0..16).map(|number| stranger(number.to_string())).collect();
         let full: Vec<_> = (0..4).map(|number| stranger(format!("{number:016x}"))).collect();
         full.iter().for_each(|listener| listen(listener, 0).unwrap());

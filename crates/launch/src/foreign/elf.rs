@@ -1,6 +1,6 @@
-//! What an executable or a library says to its dynamic linker.
+//! Data of an executable or a library for its dynamic linker.
 //!
-//! Owns reading it out of the file's headers: whatever else a large program has is not read.
+//! Owns reading it from the file's headers: the rest of a large program is not read.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,18 +12,18 @@ use object::elf::{self, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::read::{ReadCache, ReadRef};
 
-/// The longest string, and the largest dynamic section, that are read.
+/// The longest string, and the largest dynamic section, that are read, in bytes.
 const MOST_TEXT: u64 = 16 << 10;
 const MOST_DYNAMIC: u64 = 1 << 20;
 
-/// What the dynamic linker is told by one file of 64 bits.
+/// The data of one 64-bit file for the dynamic linker.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Linked {
-    /// The processor that it is for.
+    /// The processor that the file is for.
     pub machine: u16,
-    /// The dynamic linker that it names; only executables do.
+    /// The dynamic linker that the file names; only executables do.
     pub interpreter: Option<PathBuf>,
-    /// The libraries that it needs, by name.
+    /// The names of the libraries that it needs.
     pub needed: Vec<OsString>,
     /// Folders that are searched before those of the environment (`DT_RPATH`), with `:` between them.
     pub rpath: Option<OsString>,
@@ -32,7 +32,7 @@ pub struct Linked {
 }
 
 impl Linked {
-    /// Reads a file; nothing if it is none of those.
+    /// Reads a file; none if it is not a 64-bit executable or library.
     pub fn read(file: &Path) -> Option<Linked> {
         read(&ReadCache::new(open_plain(file).ok()?))
     }
@@ -57,7 +57,7 @@ fn read<'data>(data: impl ReadRef<'data>) -> Option<Linked> {
         all.take_while(|(tag, _)| *tag != elf::DT_NULL)
     };
     let (_, address) = entries().find(|(tag, _)| *tag == elf::DT_STRTAB)?;
-    // In memory, the strings lie where a segment of the file was loaded to.
+    // In memory, the strings lie where a segment of the file was loaded.
     let strings = segments.iter().filter(|one| one.p_type(endian) == elf::PT_LOAD).find_map(|one| {
         let within = address.checked_sub(one.p_vaddr(endian))?;
         (within < one.p_filesz(endian)).then(|| one.p_offset(endian).checked_add(within))?

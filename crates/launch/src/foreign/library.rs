@@ -1,6 +1,6 @@
-//! Which files are MPI libraries, and whether one is Canelé's.
+//! The recognition of MPI libraries, and of Canelé's among them.
 //!
-//! Owns their names, and the word by which every library of Canelé is known wherever it is installed.
+//! Owns their names, and the text by which every library of Canelé is recognised in any installation.
 
 use std::fs;
 use std::io::Read;
@@ -10,24 +10,25 @@ use canele_sys::bounded_read::{MOST_DATA, open_plain};
 
 use crate::installation;
 
-/// What Canelé's libraries have in them wherever they are installed.
+/// A text that Canelé's libraries contain in any installation.
 const OWN_MARK: &[u8] = b"CANELE_CONTROL_FD";
-/// Of a library so many bytes are read at once.
+/// The number of bytes of a library that are read at once.
 const PART: usize = 1 << 20;
 
-/// True of the names that MPICH, Open MPI, Intel MPI, MVAPICH and Cray MPI give their libraries, and of the ABI's.
+/// Returns true for the names that MPICH, Open MPI, Intel MPI, MVAPICH and Cray MPI give their libraries, and
+/// for the ABI's.
 pub fn is_mpi_library(name: &str) -> bool {
     let (stem, rest) = name.split_once(".so").unwrap_or((name, ""));
     let is_version = rest.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
     is_version && (stem == "libmpi" || stem.starts_with("libmpi_") || stem.starts_with("libmpich"))
 }
 
-/// True of this installation's libraries, and of another one's of Canelé.
+/// Returns true for this installation's libraries, and for those of another installation of Canelé.
 pub fn is_own_library(library: &Path) -> bool {
     is_of_installation(library) || has_mark(library).unwrap_or(false)
 }
 
-/// True of this installation's libraries.
+/// Returns true for this installation's libraries.
 pub fn is_of_installation(library: &Path) -> bool {
     let Ok(folder) = installation::library_folder() else { return false };
     let Ok(file) = fs::canonicalize(library) else { return false };
@@ -35,7 +36,7 @@ pub fn is_of_installation(library: &Path) -> bool {
     own.iter().any(|own| fs::canonicalize(own).is_ok_and(|own| own == file))
 }
 
-/// Whether a file has the word in it; nothing if it cannot be read, or is too large for a library.
+/// Returns true if a file contains the text; none if it cannot be read, or is too large for a library.
 pub fn has_mark(library: &Path) -> Option<bool> {
     let file = open_plain(library).ok()?;
     if file.metadata().ok()?.len() > MOST_DATA {
@@ -51,7 +52,7 @@ pub fn has_mark(library: &Path) -> Option<bool> {
         if read == 0 {
             return Some(false);
         }
-        // The word may lie across the end of a part.
+        // The text may lie across the end of a part.
         bytes.drain(..bytes.len().saturating_sub(OWN_MARK.len() - 1));
     }
 }

@@ -1,6 +1,8 @@
-//! Which MPI library the dynamic linker would load with a program: the same search, without starting it.
+//! The MPI library that the dynamic linker would load with a program, found by a search like its own without
+//! a start.
 //!
-//! Owns the order in which glibc's ld.so(8) searches. Programs of other dynamic linkers, and whatever else is unknown here, have no library.
+//! Owns the order in which glibc's ld.so(8) searches. Programs of other dynamic linkers, and unknown cases,
+//! have no library here.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -14,16 +16,16 @@ use super::library::{is_mpi_library, is_own_library};
 
 const CACHE: &str = "/etc/ld.so.cache";
 const CACHE_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
-/// A longer cache is none.
+/// The largest cache that is read, in bytes.
 const MOST_CACHE: u64 = 64 << 20;
-/// More libraries than a program has.
+/// The most libraries of a program.
 const MOST_LIBRARIES: usize = 4096;
 
 /// The search for libraries in one environment.
 #[derive(Debug)]
 pub struct Search {
     searched: Vec<PathBuf>,
-    /// Preloaded libraries may stand in for any other.
+    /// False if libraries are preloaded, which may replace any other.
     is_known: bool,
     cache: OnceLock<Cache>,
 }
@@ -32,12 +34,12 @@ pub struct Search {
 struct Loaded {
     linked: Linked,
     folder: PathBuf,
-    /// The folders of `DT_RPATH` of the file and of those that needed it.
+    /// The folders of `DT_RPATH` of the file and of the files that needed it.
     rpath: Vec<PathBuf>,
 }
 
 impl Search {
-    /// In the environment in which `variable` looks.
+    /// Returns a search in the environment that `variable` reads.
     pub fn new(variable: impl Fn(&str) -> Option<OsString>) -> Search {
         let searched = variable("LD_LIBRARY_PATH").unwrap_or_default();
         let preloaded = variable("LD_PRELOAD").unwrap_or_default();
@@ -45,7 +47,8 @@ impl Search {
         Search { searched: folders(&searched, None), is_known: !stands_in, cache: OnceLock::new() }
     }
 
-    /// The MPI library that an executable is linked to, itself or through others, unless one of them is Canelé's.
+    /// Returns the MPI library that an executable is linked to, itself or through others, unless one of them
+    /// is Canelé's.
     pub fn mpi_of_program(&self, program: &Path) -> Option<PathBuf> {
         let program = &fs::canonicalize(program).ok()?;
         let linked = Linked::read(program)?;
@@ -57,7 +60,7 @@ impl Search {
         self.other_mpi(program, linked, Vec::new())
     }
 
-    /// The same of a library that `program` loads while it runs.
+    /// Returns the MPI library of a library that `program` loads while it runs.
     pub fn mpi_of_module(&self, module: &Path, program: &Path) -> Option<PathBuf> {
         let loader = Linked::read(program).map(|linked| Loaded::new(program, linked, &[]));
         let rpath = loader.map(|loader| loader.rpath).unwrap_or_default();
@@ -77,13 +80,13 @@ impl Search {
                 if !known.insert(name.clone()) {
                     continue;
                 }
-                // The dynamic linker itself will say what it does not find.
+                // The dynamic linker itself reports a library that it does not find.
                 let Some((path, linked)) = self.find(name, &loaded, machine) else { continue };
                 if is_mpi_library(&path_name(name)) {
                     if is_own_library(&path) {
                         return None;
                     }
-                    // Languages' bindings have longer names.
+                    // Language bindings have longer names.
                     if other.as_ref().is_none_or(|(len, _)| name.len() < *len) {
                         other = Some((name.len(), path.clone()));
                     }
@@ -94,7 +97,7 @@ impl Search {
         other.map(|(_, path)| path)
     }
 
-    /// Where a library lies that a file needs.
+    /// Returns the path of a library that a file needs.
     fn find(&self, name: &OsStr, by: &Loaded, machine: u16) -> Option<(PathBuf, Linked)> {
         let fits = |path: PathBuf| {
             let linked = Linked::read(&path).filter(|linked| linked.machine == machine)?;
@@ -121,7 +124,7 @@ impl Search {
 impl Loaded {
     fn new(file: &Path, linked: Linked, above: &[PathBuf]) -> Loaded {
         let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
-        // The later kind of list makes the earlier one void.
+        // A `DT_RUNPATH` disables the file's `DT_RPATH`.
         let own = linked.rpath.as_ref().filter(|_| linked.runpath.is_none());
         let mut rpath = own.map(|text| folders(text, Some(&folder))).unwrap_or_default();
         rpath.extend_from_slice(above);
@@ -129,8 +132,8 @@ impl Loaded {
     }
 }
 
-/// The folders of a list, in which `$ORIGIN` is the folder of the file that has it. Those with words that depend on the processor are left
-/// out.
+/// Returns the folders of a list, in which `$ORIGIN` is the folder of the file that has the list. Folders
+/// whose names depend on the processor are left out.
 fn folders(text: &OsStr, origin: Option<&Path>) -> Vec<PathBuf> {
     let text = text.to_string_lossy();
     let folder = |one: &str| {
@@ -160,7 +163,7 @@ impl Cache {
         Cache(start.map(|at| bytes[at * 4..].to_vec()).unwrap_or_default())
     }
 
-    /// The paths under which a name is known: of several processors, or none.
+    /// Returns the paths under which a name is known, maybe for several processors.
     fn paths(&self, name: &OsStr) -> Vec<PathBuf> {
         const ENTRIES: usize = 48;
         const ENTRY: usize = 24;

@@ -1,7 +1,7 @@
 //! The MPI libraries that running processes have mapped.
 //!
-//! Owns reading `/proc` for it: of a rank, and of the processes below it. Everything may be missing, and nothing that stands there is believed to be
-//! short. That takes long where much is mapped, so no event loop calls this.
+//! Owns reading `/proc` for it, for a rank and the processes below it. Every file there may be missing or of
+//! any length. Reading takes long for processes with many mappings, so no event loop calls this.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 
 use super::library::{has_mark, is_mpi_library, is_of_installation};
 
-/// Of a longer list of mappings, or environment, the rest is not read.
+/// The bytes of a list of mappings, or of an environment, that are read.
 const MOST_BYTES: u64 = 8 << 20;
-/// Processes below one rank that are looked at, and threads of each that may have started some.
+/// The most processes below one rank that are checked, and the most threads of each that may have started
+/// some.
 const MOST_PROCESSES: usize = 256;
 const MOST_THREADS: usize = 64;
-/// What is read of a thread's list of children: more numbers than are looked at.
+/// The bytes of a thread's list of children that are read, enough for all checked processes.
 const MOST_CHILDREN_BYTES: u64 = 16 * MOST_PROCESSES as u64;
-/// Libraries that are remembered.
+/// The number of libraries that are remembered.
 const MOST_KNOWN: usize = 1024;
 
 /// Variables by which other launchers connect the processes that they start.
@@ -28,16 +29,16 @@ const OF_LAUNCHERS: [&str; 5] = ["PMI_FD", "PMI_PORT", "PMIX_NAMESPACE", "PMIX_R
 pub struct Foreign {
     /// The process: the rank's own, or one below it.
     pub pid: u32,
-    /// What it has mapped.
+    /// The library that it has mapped.
     pub library: PathBuf,
 }
 
-/// What is known of library files, by the device and number of each.
+/// Known library files, by device and inode; true for Canelé's.
 #[derive(Debug, Default)]
 pub struct KnownLibraries(HashMap<String, bool>);
 
 impl KnownLibraries {
-    /// Whether a mapped file is Canelé's. One that cannot be read may be.
+    /// Returns true if a mapped file is Canelé's. A file that cannot be read counts as Canelé's.
     fn is_own(&mut self, file: &str, pid: u32, path: &str) -> bool {
         if let Some(is_own) = self.0.get(file) {
             return *is_own;
@@ -51,7 +52,8 @@ impl KnownLibraries {
         is_own
     }
 
-    /// The process of a rank, or one below it that no other launcher has started, which has mapped another MPI and nothing of Canelé.
+    /// Returns the process of a rank, or one below it that no other launcher has started, if it has mapped
+    /// another MPI and nothing of Canelé.
     pub fn foreign_process(&mut self, rank: u32) -> Option<Foreign> {
         let place = launcher_variables(rank);
         let mut waiting = vec![rank];
@@ -106,7 +108,7 @@ enum Mapped {
     Other(PathBuf),
 }
 
-/// Device and number of the mapped file of a line, and its path.
+/// Returns device and inode of the mapped file of a line, and its path.
 fn file_and_path(line: &str) -> Option<(&str, &str)> {
     let path = &line[line.find('/')?..];
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
@@ -116,7 +118,7 @@ fn file_and_path(line: &str) -> Option<(&str, &str)> {
     Some((&before[at + 1..], path))
 }
 
-/// The processes that the threads of a process have started.
+/// Returns the processes that the threads of a process have started.
 fn children(pid: u32) -> Vec<u32> {
     let threads =
         fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().take(MOST_THREADS);
@@ -132,7 +134,7 @@ fn children(pid: u32) -> Vec<u32> {
     threads.flat_map(of_thread).take(MOST_PROCESSES).collect()
 }
 
-/// What other launchers have told a process when it was started.
+/// Returns the variables that other launchers have given a process at its start.
 fn launcher_variables(pid: u32) -> Vec<String> {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(format!("/proc/{pid}/environ")) {
@@ -160,7 +162,8 @@ mod tests {
         assert_eq!(file_and_path("7f00 /x"), None);
     }
 
-    /// `sh` that runs a text and then waits, with a file of this name mapped by a child that is its dynamic linker's.
+    /// A shell that runs a text and then waits. A child of it, which is its dynamic linker's, maps a file of
+    /// this name.
     struct Running(Child);
 
     impl Drop for Running {

@@ -1,14 +1,15 @@
-//! Programs of another MPI: each of their ranks would be a job of its own, because no launcher that they know has started them. A job of
-//! several ranks must not do its work several times over, so such programs are refused, or ended once they are found.
+//! Programs of another MPI: each of their ranks would be a job of its own, because no launcher that they know
+//! has started them. A job of several ranks must not repeat its work in each rank. So such programs are
+//! refused, or ended once they are found.
 //!
 //! ```text
-//!   before a rank is started   what its executable, or the mpi4py of its Python, is linked to   `refusal`, `linker`, `python`
-//!   while ranks have not joined  which libraries they and their children have mapped            `watch`, `mapped`
-//!   after the end, if none has joined  what their Python imports; it is asked                   `mpi4py`
+//!   before the start of a rank    libraries of its executable or mpi4py        `refusal`, `linker`, `python`
+//!   while ranks have not joined   libraries that they and their children map   `watch`, `mapped`
+//!   at the end, if none joined    the mpi4py that their Python imports         `mpi4py`
 //! ```
 //!
-//! Owns the finding and the texts. Programs without MPI, and whatever is unknown, are none of its business; neither is a job whose user says
-//! `--foreign allow`.
+//! Owns the detection and the texts. Programs without MPI and unknown cases are left alone; so is a job whose
+//! user says `--foreign allow`.
 
 mod elf;
 mod library;
@@ -31,15 +32,15 @@ use crate::ending::TIMED_OUT;
 use crate::launcher::Launcher;
 use crate::plan::{Plan, Program};
 
-/// The variable that says whether programs of another MPI may run, a tunable.
+/// The tunable that allows programs of another MPI.
 const FOREIGN: &str = "CANELE_FOREIGN";
-/// What every text ends with.
+/// The end of every text.
 const ALLOW: &str = "`--foreign allow` lets it run all the same";
 const COMPILE: &str = "Compile it with mpicc (canele cc), or start it with the launcher of that MPI";
 
 impl Launcher {
-    /// Says, after the end of a job, why none of its ranks has joined it, if that is because of another MPI: then the job has failed. A user who
-    /// has ended the job is told nothing.
+    /// Reports, after the end of a job, that none of its ranks has joined it because of another MPI; then the
+    /// job has failed. A job that its user has ended gets no report.
     pub(super) fn tell_unjoined(&mut self) {
         let members = self.job.members();
         let joined_none = members.iter().all(|member| member.pid.is_some() && !member.initialised);
@@ -56,10 +57,10 @@ impl Launcher {
     }
 }
 
-/// What to do about a program of which this library is found.
+/// Returns the advice for a program that uses this library.
 fn advice(library: &Path) -> &'static str {
     let name = library.file_name().unwrap_or_default().as_bytes();
-    // By these names Canelé has the same.
+    // Canelé has libraries of these names, too.
     let ours = [&b"libmpi.so.12"[..], b"libmpich.so.12", b"libmpi.so.40", b"libmpi_abi.so.1"];
     let is_abi_of_ours = ours.iter().any(|own| name.starts_with(own));
     match is_abi_of_ours {
@@ -72,28 +73,28 @@ fn advice(library: &Path) -> &'static str {
 }
 
 impl Plan {
-    /// The value of a variable as the ranks find it.
+    /// Returns the value of a variable in the environment of the ranks.
     fn variable(&self, name: &str) -> Option<OsString> {
         let set = self.environment.iter().rev().find(|(variable, _)| variable == name);
         set.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
     }
 
-    /// The user knows that programs of another MPI run, each rank by itself.
+    /// Returns true if the user allows programs of another MPI, each rank by itself.
     pub fn allows_foreign(&self) -> bool {
         self.variable(FOREIGN).is_some_and(|value| value == "allow")
     }
 
-    /// The directory in which ranks start.
+    /// Returns the directory in which ranks start.
     fn start_directory(&self) -> &Path {
         self.directory.as_deref().unwrap_or(Path::new("."))
     }
 
-    /// The file of a program, as it is found when it is started.
+    /// Returns the file of a program, as it is found at its start.
     fn file(&self, program: &Program) -> Option<PathBuf> {
         self.command_file(Path::new(&program.command[0]))
     }
 
-    /// The file of a command.
+    /// Returns the file of a command.
     fn command_file(&self, name: &Path) -> Option<PathBuf> {
         if name.as_os_str().as_bytes().contains(&b'/') {
             return Some(self.start_directory().join(name));

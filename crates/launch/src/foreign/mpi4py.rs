@@ -1,6 +1,7 @@
-//! The mpi4py that a Python imports, as Python itself says. It is asked where it would import it from; nothing of it is imported.
+//! The mpi4py that a Python imports, as Python itself reports it. Python is asked for the import path;
+//! nothing of mpi4py is imported.
 //!
-//! Owns asking: after the end of a job, and for those who examine a machine.
+//! Owns asking Python: after the end of a job, and to examine a machine.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +16,8 @@ use super::python::Modules;
 use crate::installation;
 use crate::plan::Plan;
 
-/// Prints the folder of the mpi4py. Nothing is imported from the working directory, which may be a stranger's.
+/// A script that prints the folder of the mpi4py. It imports nothing from the working directory, which may be
+/// another user's.
 const FIND: &str = "
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]
@@ -23,21 +25,22 @@ import importlib.util, pathlib
 print(pathlib.Path(importlib.util.find_spec('mpi4py').origin).parent)
 ";
 
-/// How long a Python may take to say it.
+/// The time in which a Python must answer.
 const ASKING: Duration = Duration::from_secs(10);
 
-/// What was found of an mpi4py.
+/// The mpi4py of a Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mpi4py {
     /// This Python has none.
     Missing,
-    /// One in this folder that can load Canelé's library.
+    /// One in this folder can load Canelé's library.
     Usable(PathBuf),
-    /// One in this folder that was built for other implementations alone; for the one whose library this is, if it is known.
+    /// The one in this folder was built for other implementations alone; with the library of its
+    /// implementation, if it is known.
     OfOthers(PathBuf, Option<PathBuf>),
 }
 
-/// The mpi4py that a Python imports; nothing if this is no Python that runs.
+/// Returns the mpi4py that a Python imports; none if this is not a Python that runs.
 pub fn mpi4py_of(python: &Path) -> Option<Mpi4py> {
     let asked = |code: &str| {
         let mut command = Command::new(python);
@@ -51,7 +54,7 @@ pub fn mpi4py_of(python: &Path) -> Option<Mpi4py> {
     if modules.are_of_others() {
         return Some(Mpi4py::OfOthers(folder, None));
     }
-    // As programs find libraries that `canele run` starts.
+    // The environment finds libraries as that of programs under `canele run` does.
     let mut environment = Vec::new();
     installation::add_library_path(&mut environment);
     let search = Search::new(|name| {
@@ -65,8 +68,8 @@ pub fn mpi4py_of(python: &Path) -> Option<Mpi4py> {
     })
 }
 
-/// What to say of a job none of whose ranks has joined, one of whose programs runs in a Python with an mpi4py of others. One that has not failed
-/// must name mpi4py.
+/// Returns the text about a job none of whose ranks has joined, if one of its programs runs in a Python with
+/// an mpi4py of others. If the job has not failed, the program must name mpi4py.
 pub fn text(plan: &Plan, has_failed: bool) -> Option<String> {
     let mut environment = plan.environment.clone();
     installation::add_library_path(&mut environment);
@@ -85,13 +88,13 @@ pub fn text(plan: &Plan, has_failed: bool) -> Option<String> {
     Some(why.replace("would be", "was").replace("{ranks}", &ranks.to_string()))
 }
 
-/// What a command prints, if it succeeds in time; it is killed otherwise.
+/// Returns the output of a command, if it succeeds in time; kills it otherwise.
 fn output_of(command: &mut Command, time: Duration) -> Option<Vec<u8>> {
     let until = Instant::now() + time;
     let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
     let (tell, told) = mpsc::channel();
     let reading = child.stdout.take().map(|stdout| {
-        // The receiver is gone where it took too long.
+        // The receiver is gone after a timeout.
         let read = move || drop(tell.send(bounded_read::read_all(stdout, MOST_SETTINGS)));
         thread::Builder::new().spawn(read)
     });
@@ -111,7 +114,7 @@ fn output_of(command: &mut Command, time: Duration) -> Option<Vec<u8>> {
 }
 
 impl Plan {
-    /// What a command prints that is run as the ranks are, if it succeeds.
+    /// Returns the output of a command that runs as the ranks do, if it succeeds.
     fn ask(&self, command: &mut Command) -> Option<String> {
         command.envs(self.environment.iter().cloned()).stdin(Stdio::null()).stderr(Stdio::null());
         if let Some(directory) = &self.directory {

@@ -1,7 +1,8 @@
-//! The mpi4py that a Python program would import, found without running Python: by the folders in which its interpreter searches.
+//! The mpi4py that a Python program would import, found without running Python: by the folders in which its
+//! interpreter searches.
 //!
-//! Owns these folders, and what is read out of a program's text. Whatever is unusual (options that change the search, editable
-//! installations) is unknown: such a program has no mpi4py here.
+//! Owns these folders, and the parsing of a program's text. Unusual cases (options that change the search,
+//! editable installations) are unknown: such a program has no mpi4py here.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -11,15 +12,15 @@ use std::path::{Path, PathBuf};
 
 use canele_sys::bounded_read::{self, MOST_SETTINGS};
 
-/// Of longer programs the first bytes are looked at: the imports.
+/// The number of bytes of a program that are read: they contain its imports.
 const LONGEST_SCRIPT: u64 = 64 * 1024;
-/// More entries of a folder than these are not looked at.
+/// The number of entries of a folder that are read.
 const MOST_ENTRIES: usize = 4096;
 
-/// How a program runs in Python.
+/// A program that runs in Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonProgram {
-    /// The interpreter, not resolved: the folder of a virtual environment is that of the link.
+    /// The interpreter, with links unresolved: the folder of a virtual environment is that of the link.
     pub python: PathBuf,
     code: PythonCode,
 }
@@ -28,12 +29,13 @@ pub struct PythonProgram {
 enum PythonCode {
     Text(Vec<u8>),
     Module(OsString),
-    /// A file, and the folder that it lies in.
+    /// A script file.
     Script(PathBuf),
 }
 
 impl PythonProgram {
-    /// `python WORDS…` started in `directory`; nothing if it reads its program elsewhere, or searches modules otherwise.
+    /// Returns the program of `python WORDS…` started in `directory`. None if it reads its program from
+    /// another source, or searches modules otherwise.
     pub fn of_words(python: PathBuf, words: &[OsString], directory: &Path) -> Option<PythonProgram> {
         let mut words = words.iter();
         let code = loop {
@@ -51,7 +53,8 @@ impl PythonProgram {
         Some(PythonProgram { python, code })
     }
 
-    /// True if it certainly imports mpi4py: a line that is not indented does, or the module is one of mpi4py's.
+    /// Returns true if it certainly imports mpi4py: a line that is not indented does, or the module is one of
+    /// mpi4py's.
     pub fn imports_mpi4py(&self) -> bool {
         match &self.code {
             PythonCode::Module(name) => name == "mpi4py" || name.as_bytes().starts_with(b"mpi4py."),
@@ -60,7 +63,7 @@ impl PythonProgram {
         }
     }
 
-    /// True if its text or arguments have the name in them.
+    /// Returns true if its text or arguments contain the name.
     pub fn names_mpi4py(&self) -> bool {
         let names = |text: &[u8]| text.windows(6).any(|part| part == b"mpi4py");
         match &self.code {
@@ -70,7 +73,7 @@ impl PythonProgram {
         }
     }
 
-    /// The folder of the mpi4py that it would import.
+    /// Returns the folder of the mpi4py that it would import.
     pub fn mpi4py(&self, variable: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         if variable("PYTHONHOME").is_some() {
             return None;
@@ -86,7 +89,7 @@ impl PythonProgram {
     }
 }
 
-/// The `site-packages` of an interpreter, in its order.
+/// Returns the `site-packages` folders of an interpreter, in its order.
 fn module_folders(python: &Path, variable: &impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     if let Some(environment) = virtual_environment(python) {
@@ -103,7 +106,7 @@ fn module_folders(python: &Path, variable: &impl Fn(&str) -> Option<OsString>) -
     }
     let Ok(real) = fs::canonicalize(python) else { return folders };
     let Some(prefix) = real.parent().and_then(Path::parent) else { return folders };
-    // `python3.11`; of another name the version is unknown.
+    // The version is in a name such as `python3.11`; for other names it is unknown.
     let Some(name) = real.file_name().and_then(OsStr::to_str).filter(|name| name.contains('.')) else {
         return folders;
     };
@@ -118,13 +121,13 @@ fn module_folders(python: &Path, variable: &impl Fn(&str) -> Option<OsString>) -
     folders
 }
 
-/// The virtual environment that an interpreter is of.
+/// Returns the virtual environment of an interpreter.
 fn virtual_environment(python: &Path) -> Option<PathBuf> {
     let folder = python.parent()?.parent()?;
     folder.join("pyvenv.cfg").is_file().then(|| folder.to_owned())
 }
 
-/// The folders `python3.…` of a folder.
+/// Returns the folders `python3.…` in a folder.
 fn versions(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
     let is_one = |name: &OsStr| name.as_bytes().starts_with(b"python3.");
@@ -134,20 +137,20 @@ fn versions(folder: &Path) -> Vec<PathBuf> {
 /// The extension modules of an mpi4py.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Modules {
-    /// The one that was built here, for one implementation.
+    /// The one that was built on this machine, for one implementation.
     pub built: Option<PathBuf>,
-    /// The ABIs of those of pip's wheel, which takes one of them when it runs.
+    /// The ABIs of the modules in pip's wheel, which selects one when it runs.
     pub abis: Vec<String>,
 }
 
 impl Modules {
-    /// Those in the folder of an mpi4py.
+    /// Returns the modules in the folder of an mpi4py.
     pub fn of(folder: &Path) -> Modules {
         let mut modules = Modules::default();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES) {
             let name = entry.file_name().to_string_lossy().into_owned();
             match name.split('.').collect::<Vec<_>>()[..] {
-                // `abi3` is Python's.
+                // `abi3` is Python's ABI.
                 ["MPI", _, "so"] | ["MPI", "so"] => modules.built = Some(entry.path()),
                 ["MPI", abi, _, "so"] => modules.abis.push(abi.to_owned()),
                 _ => {}
@@ -156,14 +159,14 @@ impl Modules {
         modules
     }
 
-    /// True if none of them can load Canelé's library.
+    /// Returns true if none of them can load Canelé's library.
     pub fn are_of_others(&self) -> bool {
         let is_ours = |abi: &String| ["mpich", "openmpi", "mpiabi"].contains(&&**abi);
         self.built.is_none() && !self.abis.is_empty() && !self.abis.iter().any(is_ours)
     }
 }
 
-/// True if a line that is not indented imports mpi4py.
+/// Returns true if a line that is not indented imports mpi4py.
 fn imports(text: &[u8]) -> bool {
     let is_import = |line: &[u8]| {
         let rest = line.strip_prefix(b"import mpi4py").or(line.strip_prefix(b"from mpi4py"));
@@ -174,7 +177,7 @@ fn imports(text: &[u8]) -> bool {
     text.split(|byte| [b'\n', b';'].contains(byte)).any(is_import)
 }
 
-/// The words of a script's first line: its interpreter.
+/// Returns the words of a script's first line, which names its interpreter.
 pub fn first_line(file: &Path) -> Option<Vec<OsString>> {
     let first = start_of(file, 256)?;
     let line = first.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
@@ -182,12 +185,12 @@ pub fn first_line(file: &Path) -> Option<Vec<OsString>> {
     Some(words.map(|word| OsString::from_vec(word.to_vec())).collect())
 }
 
-/// True of `python`, `python3.11` and paths that end so.
+/// Returns true for `python`, `python3.11` and paths that end so.
 pub fn is_python(name: &OsStr) -> bool {
     Path::new(name).file_name().is_some_and(|name| name.as_bytes().starts_with(b"python"))
 }
 
-/// The first bytes of a regular file.
+/// Returns the first bytes of a regular file.
 fn start_of(file: &Path, bytes: u64) -> Option<Vec<u8>> {
     let mut start = Vec::new();
     let is_file = fs::metadata(file).is_ok_and(|about| about.is_file());
@@ -256,7 +259,7 @@ mod tests {
             PythonProgram::of_words(python, &words, &root).unwrap().mpi4py(&variable)
         };
         assert_eq!(found(root.join("base/bin/python3.11"), None), Some(base.clone()));
-        // A virtual environment has its own, and sees the others where it says so.
+        // A virtual environment has its own packages, and sees the others only if it says so.
         fs::write(root.join("venv/pyvenv.cfg"), "include-system-site-packages = false\n").unwrap();
         assert_eq!(found(bin.join("python3"), None), None);
         fs::write(root.join("venv/pyvenv.cfg"), "include-system-site-packages = true\n").unwrap();

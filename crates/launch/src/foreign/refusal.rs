@@ -1,6 +1,7 @@
-//! Why a program is not started: it, or its Python's mpi4py, is linked to another MPI.
+//! The reasons why a program is not started: it, or its Python's mpi4py, is linked to another MPI.
 //!
-//! Owns the look at files before the start. Reads headers of executables and beginnings of scripts; runs nothing.
+//! Owns the check of files before the start. Reads headers of executables and beginnings of scripts; runs
+//! nothing.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,14 +13,14 @@ use super::python::{Modules, PythonProgram, first_line, is_python};
 use super::{ALLOW, advice, is_own_library};
 use crate::plan::{Plan, Program};
 
-/// How an mpi4py is had that can load Canelé's library.
+/// The command that builds an mpi4py that can load Canelé's library.
 pub const BUILD_MPI4PY: &str =
     "MPICC=mpicc pip install --force-reinstall --no-cache-dir --no-binary mpi4py mpi4py";
-/// The same where pip's wheel will do.
+/// The command that installs one where pip's wheel is enough.
 const INSTALL_MPI4PY: &str = "pip install --force-reinstall --no-cache-dir mpi4py";
 
 impl Plan {
-    /// The ranks that are not to be started, and why. There are `ranks` in the job.
+    /// Returns the ranks that must not be started, with the reasons. There are `ranks` in the job.
     pub fn refusals(&self, ranks: u32) -> Vec<(RankSet, String)> {
         if ranks < 2 || self.allows_foreign() {
             return Vec::new();
@@ -55,7 +56,7 @@ impl Plan {
         self.why_mpi4py(&folder, &python.python, search)
     }
 
-    /// Why the mpi4py of this folder does not join the job.
+    /// Returns the reason why the mpi4py of this folder does not join the job.
     pub fn why_mpi4py(&self, folder: &Path, python: &Path, search: &Search) -> Option<String> {
         const ALONE: &str = "so each of the {ranks} ranks would be a job of its own";
         let modules = Modules::of(folder);
@@ -76,7 +77,7 @@ impl Plan {
         Some(format!("{chosen} makes the mpi4py in {place} load another MPI, {ALONE}. Unset that variable"))
     }
 
-    /// The variable by which pip's mpi4py is told to take another library, with its value.
+    /// Returns the variable that makes pip's mpi4py take another library, with its value.
     fn chosen_for_mpi4py(&self) -> Option<String> {
         let value = |name: &str| Some(self.variable(name)?.to_string_lossy().into_owned());
         if let Some(abi) = value("MPI4PY_MPIABI") {
@@ -89,10 +90,10 @@ impl Plan {
         (file.is_file() && !is_own_library(file)).then(|| format!("MPI4PY_LIBMPI={library}"))
     }
 
-    /// How a program runs in Python, if it does.
+    /// Returns how a program runs in Python, if it does.
     pub(super) fn python_program(&self, program: &Program) -> Option<PythonProgram> {
         let file = self.file(program)?;
-        // Scripts of that name stand in for one of several interpreters.
+        // A script named `python` selects one of several interpreters.
         let script = if is_python(file.as_os_str()) { None } else { first_line(&file) };
         let (python, words) = match script {
             None => (file, program.command[1..].to_vec()),
@@ -107,7 +108,7 @@ impl Plan {
             .then(|| PythonProgram::of_words(python, &words, self.start_directory()))?
     }
 
-    /// The file of a script's interpreter, and the words that it is given first.
+    /// Returns the file of a script's interpreter, and its first arguments.
     fn interpreter(&self, line: &[OsString]) -> Option<(PathBuf, Vec<OsString>)> {
         let first = PathBuf::from(line.first()?);
         if first.file_name()? == "env" {

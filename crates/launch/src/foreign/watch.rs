@@ -1,8 +1,8 @@
-//! The ranks that have not joined the job yet, looked at now and then: whether they use another MPI.
+//! Watches ranks that have not joined the job yet, to detect that they use another MPI.
 //!
-//! Owns when they are looked at: soon after they have started, then twice as long after each time. What is seen in the first second counts if the
-//! rank ends without having joined; what is seen later counts at once. A thread looks, because a process may have any number of mappings and a
-//! library any length: the launcher never waits for it.
+//! Owns the times of the checks: the first soon after the start, then at doubled intervals. A finding in the
+//! first second counts if the rank ends without having joined; a later finding counts at once. A thread
+//! checks, because mappings and libraries can have any size: the launcher never waits for it.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 use super::mapped::{Foreign, KnownLibraries};
 use super::{ALLOW, COMPILE, advice};
 
-/// When ranks are first looked at after one has started.
+/// The time from the start of a rank to the first check.
 const FIRST: Duration = Duration::from_millis(125);
-/// The longest time between two looks.
+/// The longest time between two checks.
 const SELDOM: Duration = Duration::from_secs(64);
-/// A rank that has not joined after this time uses what it has mapped.
+/// The time after which a rank that has not joined counts as using the libraries that it has mapped.
 const JOINING_TIME: Duration = Duration::from_secs(1);
-/// How often the launcher asks what the thread has seen.
+/// The interval at which the launcher asks the thread for its results.
 const BETWEEN_RESULTS: Duration = Duration::from_millis(20);
-/// The thread calls nothing deep.
+/// The stack of the thread, which makes no deep calls.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Looks at the process of a rank.
+/// A function that checks the process of a rank.
 type LookAt = fn(&mut KnownLibraries, u32) -> Option<Foreign>;
 
 /// A rank that has not joined.
@@ -35,12 +35,12 @@ struct Unjoined {
     seen: Option<Foreign>,
 }
 
-/// A thread that looks at each of some processes once.
+/// A thread that checks each of some processes once.
 #[derive(Debug)]
 struct Looking {
     thread: JoinHandle<KnownLibraries>,
     seen: Receiver<(u32, Option<Foreign>)>,
-    /// When to ask for what it has seen.
+    /// The time to ask for its results.
     ask_at: Instant,
 }
 
@@ -67,19 +67,20 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// The process of a rank runs since now.
+    /// Adds a rank whose process starts to run now.
     pub fn add(&mut self, rank: u32, pid: u32, now: Instant) {
         self.unjoined.push(Unjoined { rank, pid, started: now, seen: None });
         self.next = Some((now + FIRST, FIRST));
     }
 
-    /// When to look, or to ask for what was seen.
+    /// Returns the time of the next check, or of the next request for results.
     pub fn deadline(&self) -> Option<Instant> {
         let asking = self.looking.as_ref().map(|looking| looking.ask_at);
         asking.or(self.next.map(|(at, _)| at)).filter(|_| !self.unjoined.is_empty())
     }
 
-    /// Has those ranks that have not joined looked at, if it is time. Answers why one of `ranks` ranks cannot join, once that is known.
+    /// Starts a check of the ranks that have not joined, if it is time. Returns the reason why one of `ranks`
+    /// ranks cannot join, once it is known.
     pub fn look(&mut self, now: Instant, ranks: u32, has_joined: impl Fn(u32) -> bool) -> Option<String> {
         if self.deadline().is_none_or(|at| now < at) {
             return None;
@@ -93,7 +94,8 @@ impl Watch {
         self.unjoined.iter().filter(is_late).find_map(|one| one.why(ranks))
     }
 
-    /// Without a thread this look is left out; the next one is due as if it had been.
+    /// Starts the thread. If no thread can be started, this check is skipped, and the next one comes at its
+    /// usual time.
     fn start_looking(&mut self, now: Instant) {
         let pause = self.next.map_or(FIRST, |(_, pause)| (2 * pause).min(SELDOM));
         self.next = Some((now + pause, pause));
@@ -104,7 +106,7 @@ impl Watch {
         let (mut known, look_at) = (std::mem::take(&mut self.known), self.look_at);
         let (sender, seen) = channel();
         let look = move || {
-            // The launcher may have no use for it any more.
+            // The launcher may no longer need the result.
             let _ = pids.into_iter().try_for_each(|pid| sender.send((pid, look_at(&mut known, pid))));
             known
         };
@@ -112,7 +114,7 @@ impl Watch {
         self.looking = thread.ok().map(|thread| Looking { thread, seen, ask_at: now + BETWEEN_RESULTS });
     }
 
-    /// Takes what the thread has seen; it is asked again at `ask_at` if there is more to come.
+    /// Takes the thread's results; it is asked again at `ask_at` if more are to come.
     fn take_seen(&mut self, mut looking: Looking, ask_at: Instant) {
         loop {
             match looking.seen.try_recv() {
@@ -126,7 +128,7 @@ impl Watch {
                     self.looking = Some(looking);
                     return;
                 }
-                // It has looked at all, and ends.
+                // The thread has checked all processes, and ends.
                 Err(TryRecvError::Disconnected) => {
                     self.known = looking.thread.join().unwrap_or_default();
                     return;
@@ -135,7 +137,8 @@ impl Watch {
         }
     }
 
-    /// A rank has ended. Answers why it has not joined, if it has not and that is known.
+    /// Removes a rank that has ended. Returns the reason why it has not joined, if it has not and the reason
+    /// is known.
     pub fn remove(&mut self, rank: u32, ranks: u32, has_joined: bool) -> Option<String> {
         if let Some(looking) = self.looking.take() {
             let ask_at = looking.ask_at;
@@ -165,7 +168,7 @@ impl Unjoined {
     }
 }
 
-/// What to do about a Python that has loaded this library.
+/// Returns the advice for a Python that has loaded this library.
 fn of_python(library: &Path) -> &'static str {
     match advice(library) {
         COMPILE => {
@@ -219,7 +222,7 @@ mod tests {
         assert_eq!(watch.deadline(), None);
     }
 
-    /// A look that takes until the test lets it go on.
+    /// A check that takes until the test lets it go on.
     fn look_long(_: &mut KnownLibraries, pid: u32) -> Option<Foreign> {
         *STARTED.lock().unwrap() += 1;
         drop(LOOKS_LAST.lock().unwrap());
@@ -238,7 +241,7 @@ mod tests {
             watch.add(rank, u32::MAX - rank, start);
         }
         for _ in 0..200 {
-            // The first call would not return if it looked itself.
+            // The first call would not return if it checked by itself.
             assert_eq!(watch.look(watch.deadline().unwrap(), 4, |_| false), None);
         }
         while *STARTED.lock().unwrap() == 0 {

@@ -1,6 +1,6 @@
-//! The side of a host: answers what it is asked on standard input, until that ends.
+//! The side of a host: answers requests on standard input until its end.
 //!
-//! Owns the listening sockets. Never reads what those that connect send.
+//! Owns the listening sockets. Never reads data of connecting peers.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -13,15 +13,16 @@ use canele_sys::ids::LinkId;
 use super::shells::MOST_LINE;
 use super::{Attempts, Outcomes, ProbeAnswer, ProbeRequest, line, message};
 
-/// How long a connection, and then the identity, may take.
+/// The longest time for a connection, and then for the identity.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Connections that are tried at a time.
+/// The number of simultaneous connection attempts.
 pub(super) const AT_ONCE: usize = 32;
 
-/// Answers on standard output what an asker says on standard input, to its end. `examine` says what is to be reported of this host.
+/// Answers the requests of an asker on standard input to its end, on standard output. `examine` returns the
+/// report of this host.
 ///
 /// # Errors
-/// No request comes.
+/// Fails if no request comes.
 pub fn answer(examine: impl FnOnce(&ProbeRequest) -> serde_json::Value) -> io::Result<()> {
     let input = io::stdin();
     if input.is_terminal() {
@@ -55,7 +56,7 @@ pub fn answer(examine: impl FnOnce(&ProbeRequest) -> serde_json::Value) -> io::R
     Ok(())
 }
 
-/// The next line; nothing at the end.
+/// Returns the next line; none at the end.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let count = input.by_ref().take(MOST_LINE).read_until(b'\n', &mut line)?;
@@ -78,7 +79,8 @@ fn draw_identity() -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Sends the identity to each peer that connects to the address, until this process ends; returns the bound address.
+/// Sends the identity to each peer that connects to the address, until this process ends; returns the bound
+/// address.
 fn listen(at: IpAddr, identity: u64) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind((at, 0))?;
     let address = listener.local_addr()?;
@@ -118,7 +120,7 @@ fn connect(address: SocketAddr) -> io::Result<(u64, u64)> {
     Ok((u64::from_le_bytes(identity), since.elapsed().as_micros() as u64))
 }
 
-/// Why an attempt failed.
+/// Describes the failure of an attempt.
 fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {

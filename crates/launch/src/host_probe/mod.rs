@@ -1,12 +1,15 @@
-//! Hosts asked about themselves and about each other, without a job: what `canele doctor` knows of other machines.
+//! Examination of hosts and of the connections between them, without a job: the source of what `canele
+//! doctor` reports of other machines.
 //!
 //! ```text
-//!   canele doctor ── ProbeRequest, Attempts ──▶ ┌──────────────┐ ──▶ canele doctor-host (h0) ──┐ connects to every address
-//!                 ◀── ProbeAnswer, Outcomes ─── │ remote shell │                               ▼ of the rails they share
-//!                                          └──────────────┘ ──▶ canele doctor-host (h1)
+//!   canele doctor ── ProbeRequest, Attempts ──▶ ┌──────────────┐ ──▶ canele doctor-host (h0)
+//!                 ◀── ProbeAnswer, Outcomes ─── │ remote shell │       │ connects to every address
+//!                                               │              │       ▼ of the rails that they share
+//!                                               └──────────────┘ ──▶ canele doctor-host (h1)
 //! ```
-//! A message is a line of JSON behind a mark, so a shell may print anything before it. A host listens for as long as it is asked, and gives
-//! each peer that connects its identity and nothing else: an address that leads elsewhere is known as such.
+//! A message is a line of JSON behind a mark, so a shell may print anything before it. A host listens until
+//! its input ends, and gives each peer that connects its identity and nothing else. So an address that leads
+//! to another host is recognised.
 
 mod answering;
 mod shells;
@@ -20,54 +23,55 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 pub use answering::answer;
 pub use survey::{ProbeFailure, ProbedHost, ProbedLink, ProbedPart, ProbedRail, Survey, survey};
 
-/// What a message begins with.
+/// The mark before each message.
 const MARK: &str = "canele-doctor ";
 /// The subcommand that answers.
 pub const SUBCOMMAND: &str = "doctor-host";
 
-/// What a host is asked first.
+/// The first request to a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ProbeRequest {
-    /// How many ranks it would have.
+    /// The number of ranks it would have.
     pub ranks: u32,
-    /// How many ranks would run on other hosts.
+    /// The number of ranks that would run on other hosts.
     pub elsewhere: u32,
     /// The variables `CANELE_…` that its ranks would have.
     pub settings: Vec<(String, String)>,
 }
 
-/// What a host says of itself.
+/// A host's answer about itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ProbeAnswer {
     /// The version of its messages.
     pub version: u32,
     /// The release of its command.
     pub release: String,
-    /// Drawn by the host, which sends it to each peer that connects.
+    /// The identity that the host draws and sends to each peer that connects.
     pub identity: u64,
     /// Its interfaces that are up.
     pub interfaces: Vec<Interface>,
-    /// Where it listens.
+    /// The addresses at which it listens.
     pub listening: Vec<SocketAddr>,
-    /// What its command found there, as the caller of [`answer`] has it.
+    /// The result of its command, as the caller of [`answer`] gives it.
     pub report: serde_json::Value,
 }
 
-/// Addresses that a host is to connect to.
+/// The addresses to which a host must connect.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Attempts(Vec<SocketAddr>);
 
-/// What became of each attempt, in their order: an identity and the microseconds until it came, or why none came.
+/// The outcomes of the attempts, in their order: an identity and the microseconds until it came, or the
+/// reason of the failure.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Outcomes(Vec<Result<(u64, u64), String>>);
 
-/// A message as a line, without its end.
+/// Returns a message as a line, without its end.
 fn line(message: &impl Serialize) -> String {
-    // Nothing here has keys that are no text.
+    // No message has keys that are not text.
     format!("{MARK}{}", serde_json::to_string(message).unwrap_or_default())
 }
 
-/// The message at the end of a line, if there is one.
+/// Returns the message at the end of a line, if there is one.
 fn message<T: DeserializeOwned>(line: &str) -> Option<Result<T, String>> {
     let (_, text) = line.trim_end().split_once(MARK)?;
     Some(serde_json::from_str(text).map_err(|error| error.to_string()))

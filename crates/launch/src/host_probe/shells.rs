@@ -1,6 +1,7 @@
-//! The remote shells of hosts that are asked: their streams, and what came of each.
+//! The remote shells of examined hosts: their streams and their results.
 //!
-//! Owns the child processes. Ends them and what they have started when dropped; this process is their sub-reaper.
+//! Owns the child processes. When dropped it ends them and their descendants; this process is their
+//! sub-reaper.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,22 +16,22 @@ use crate::descendants;
 use crate::failure::Exit;
 use crate::remote::{ended, last_lines};
 
-/// The longest line, and the most that may be printed beside messages, in bytes.
+/// The longest line, and the most bytes that a shell may print beside messages.
 pub(super) const MOST_LINE: u64 = 16 << 20;
 const MOST_NOISE: usize = 64 << 10;
-/// Lines that wait to be looked at.
+/// The most lines that wait to be handled.
 const MOST_WAITING: usize = 1024;
-/// How long shells may take to end by themselves, and then by force.
+/// The time that shells have to end by themselves, and then by force.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// What a remote shell printed.
+/// The output of a remote shell.
 #[derive(Debug)]
 pub enum ShellOutput {
     /// A line of standard output.
     Line(String),
     /// Standard output has ended.
     End,
-    /// Something of standard error.
+    /// Bytes of standard error.
     Remark(Vec<u8>),
 }
 
@@ -40,7 +41,7 @@ pub struct Shells {
     shells: Vec<Shell>,
     sender: SyncSender<(usize, ShellOutput)>,
     receiver: Receiver<(usize, ShellOutput)>,
-    /// What came while something else was waited for.
+    /// Output that came while another host's was waited for.
     kept: VecDeque<(usize, ShellOutput)>,
     since: u64,
 }
@@ -49,23 +50,23 @@ pub struct Shells {
 struct Shell {
     child: Option<Child>,
     input: Option<ChildStdin>,
-    /// What it printed that is no message.
+    /// Output that is no message.
     noise: Vec<u8>,
 }
 
 impl Shells {
     pub fn new() -> Shells {
-        // What a shell leaves behind becomes a child of this process.
+        // Processes that a shell leaves behind become children of this process.
         let _ = set_child_subreaper(Some(getpid()));
         let (sender, receiver) = sync_channel(MOST_WAITING);
         let since = descendants::started(std::process::id());
         Shells { shells: Vec::new(), sender, receiver, kept: VecDeque::new(), since }
     }
 
-    /// Starts one more: those of the hosts in their order, then any.
+    /// Starts another shell: those of the hosts in their order, then any.
     ///
     /// # Errors
-    /// A text: it cannot be started. It counts as one that has ended.
+    /// Fails with a text if it cannot be started. It counts as one that has ended.
     pub fn start(&mut self, command: &[std::ffi::OsString]) -> Result<(), String> {
         let host = self.shells.len();
         self.shells.push(Shell { child: None, input: None, noise: Vec::new() });
@@ -92,14 +93,14 @@ impl Shells {
         })
     }
 
-    /// Writes a line to a host's shell; one that has ended is found out by its output.
+    /// Writes a line to a host's shell; the end of a shell shows in its output.
     pub fn write(&mut self, host: usize, line: &str) {
         if let Some(input) = &mut self.shells[host].input {
             let _ = writeln!(input, "{line}").and_then(|()| input.flush());
         }
     }
 
-    /// What comes next of any host, until then.
+    /// Returns the next output of any host, waiting until `until`.
     pub fn next(&mut self, until: Instant) -> Option<(usize, ShellOutput)> {
         self.kept.pop_front().or_else(|| self.receive(until))
     }
@@ -108,7 +109,7 @@ impl Shells {
         self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }
 
-    /// Remembers what a host printed that is no message; says whether it is too much.
+    /// Keeps output of a host that is no message; returns true if it is too much.
     pub fn hear_noise(&mut self, host: usize, bytes: &[u8]) -> bool {
         let noise = &mut self.shells[host].noise;
         let room = MOST_NOISE.saturating_sub(noise.len());
@@ -116,7 +117,7 @@ impl Shells {
         room < bytes.len()
     }
 
-    /// How a host's shell ended, and what it printed; `None` where it still runs.
+    /// Describes the end of a host's shell and its output; `None` while it runs.
     pub fn how_it_ended(&mut self, host: usize) -> Option<String> {
         let until = Instant::now() + ENDING;
         let child = self.shells[host].child.as_mut()?;
@@ -132,9 +133,9 @@ impl Shells {
         Some(ended(exit_of(status)))
     }
 
-    /// The last lines of what a host printed.
+    /// Returns the last lines of a host's output.
     pub fn printed(&mut self, host: usize) -> String {
-        // What was printed to standard error before the end may still be on its way.
+        // Output to standard error before the end may still be under way.
         let until = Instant::now() + Duration::from_millis(200);
         while self.shells[host].noise.is_empty() {
             match self.receive(until) {
@@ -201,7 +202,7 @@ mod tests {
         let shell = || Shell { child: None, input: None, noise: Vec::new() };
         let shells =
             Shells { shells: vec![shell(), shell()], sender, receiver, kept: VecDeque::new(), since: 0 };
-        // Its end would be that of all processes that other tests have started.
+        // Dropping it would end all processes that other tests have started.
         let mut shells = ManuallyDrop::new(shells);
         shells.sender.send((1, ShellOutput::Line("answer".into()))).expect("there is a receiver");
         assert_eq!(shells.printed(0), "; it printed nothing");

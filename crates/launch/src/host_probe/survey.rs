@@ -1,6 +1,7 @@
-//! The asking side: asks all hosts at once, agrees on their rails as a job does, and has them connect to each other.
+//! The asking side: asks all hosts at once, agrees on their rails as a job does, and makes them connect to
+//! each other.
 //!
-//! Owns the times that all this may take. A host that does not answer is part of the result, never an error.
+//! Owns the time limits. A host that does not answer is part of the result, never an error.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,52 +13,52 @@ use super::{Attempts, Outcomes, ProbeAnswer, ProbeRequest, SUBCOMMAND, line, mes
 use crate::remote::{HostRail, RemoteShell, agree, as_typed};
 use crate::spec::Placement;
 
-/// Each host connects to so many of those behind it in the list, in a circle.
+/// The number of hosts to which each host connects: those after it in the list, in a circle.
 const MOST_PEERS: usize = 64;
-/// Shells that are started before one of them has to answer.
+/// The most shells that are started before one of them must answer.
 const MOST_STARTING: usize = 64;
 
-/// What was found.
+/// The result of the examination.
 #[derive(Debug)]
 pub struct Survey {
-    /// The hosts, as they were named.
+    /// The hosts, as the user named them.
     pub hosts: Vec<ProbedHost>,
-    /// The rails among those that answered; a host without any part in one is in none of them.
+    /// The rails among the hosts that answered; a host without an interface for a rail is not in it.
     pub rails: Vec<ProbedRail>,
-    /// Why there are no rails: a host that answered, and what it lacks.
+    /// The reason why there are no rails: a host that answered, and the missing item.
     pub no_rails: Option<(usize, String)>,
-    /// What came of every attempt to reach a host over a rail.
+    /// The results of all attempts to reach a host over a rail.
     pub links: Vec<ProbedLink>,
 }
 
-/// What came of asking a host.
+/// The result of asking a host.
 #[derive(Debug)]
 pub struct ProbedHost {
-    /// As it was named.
+    /// The name, as the user gave it.
     pub name: String,
     /// The command that asked it.
     pub command: String,
-    /// What it said, or why it did not.
+    /// The host's answer, or the reason why there is none.
     pub result: Result<ProbeAnswer, ProbeFailure>,
 }
 
-/// Why a host did not answer.
+/// The reason why a host did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeFailure {
-    /// What happened, and what was printed.
+    /// A description of the failure, with the output.
     pub what: String,
-    /// What its command says to be, if it is one that cannot answer.
+    /// The release that its command reports, if it is one that cannot answer.
     pub release: Option<String>,
 }
 
 /// A rail between hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbedRail {
-    /// What hosts have of it, of those that have any.
+    /// The parts of the rail, one for each host that has one.
     pub parts: Vec<ProbedPart>,
 }
 
-/// What a host has of a rail.
+/// A host's part of a rail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbedPart {
     /// The host's index.
@@ -68,23 +69,24 @@ pub struct ProbedPart {
     pub addresses: Vec<String>,
 }
 
-/// Whether a host reaches another one over a rail.
+/// The result of an attempt of a host to reach another one over a rail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbedLink {
     /// The index of the host that connected.
     pub from: usize,
-    /// The index of the host that it meant.
+    /// The index of the host that it tried to reach.
     pub to: usize,
     /// The index of the rail.
     pub rail: usize,
-    /// How long it took, or why no address led there.
+    /// The time that it took, or the reason why no address led there.
     pub result: Result<Duration, String>,
 }
 
-/// Asks the hosts of a placement, each as `request` says. Which interfaces are rails `names` says, as in `CANELE_RAILS`.
+/// Asks the hosts of a placement, each with `request`. `names` says which interfaces are rails, as in
+/// `CANELE_RAILS`.
 ///
 /// # Errors
-/// A text: the remote shell makes no sense.
+/// Fails with a text if the remote shell is invalid.
 pub fn survey(
     placement: &Placement,
     request: impl Fn(usize) -> ProbeRequest,
@@ -113,7 +115,7 @@ struct Asking {
 struct AskedHost {
     name: String,
     command: String,
-    /// `None` while it may still answer.
+    /// The result; `None` while the host may still answer.
     result: Option<Result<ProbeAnswer, ProbeFailure>>,
 }
 
@@ -153,7 +155,7 @@ impl Asking {
         self.hosts[host].result = Some(Err(ProbeFailure { what, release: None }));
     }
 
-    /// Hears one thing of any host before all have answered; says whether there was one in time.
+    /// Handles one output of any host before all have answered; returns true if one came in time.
     fn hear_one(&mut self, until: Instant) -> bool {
         let Some((host, came)) = self.shells.next(until) else { return false };
         let noise = match came {
@@ -180,12 +182,12 @@ impl Asking {
         true
     }
 
-    /// Asks those that did not answer for their release: a command that is older knows no other question.
+    /// Asks hosts that did not answer for their release: an older command knows no other request.
     fn ask_releases(&mut self, shell: &RemoteShell, timeout: Duration) {
         let failed = |asked: &AskedHost| matches!(&asked.result, Some(Err(failure)) if failure.what.contains("status"));
         let silent: Vec<usize> = (0..self.hosts.len()).filter(|host| failed(&self.hosts[*host])).collect();
         for host in &silent {
-            // One that cannot be started says nothing.
+            // A shell that cannot be started sends nothing.
             let _ = self.shells.start(&shell.command(&self.hosts[*host].name, "--version"));
         }
         let first = self.hosts.len();
@@ -194,7 +196,7 @@ impl Asking {
         while open > 0
             && let Some((index, came)) = self.shells.next(until)
         {
-            // Of a shell that was started here.
+            // Only output of a shell that was started here counts.
             let Some(host) = index.checked_sub(first).map(|index| silent[index]) else { continue };
             match came {
                 ShellOutput::Line(text) => {
@@ -213,7 +215,7 @@ impl Asking {
         self.hosts[host].result.as_ref()?.as_ref().ok()
     }
 
-    /// The rails of those that answered.
+    /// Agrees on the rails of the hosts that answered.
     fn agree(&self, names: &str) -> (Vec<ProbedRail>, Option<(usize, String)>) {
         let present: Vec<usize> = (0..self.hosts.len()).filter(|host| self.answer(*host).is_some()).collect();
         let interfaces = present.iter().filter_map(|host| Some(self.answer(*host)?.interfaces.clone()));
@@ -223,7 +225,7 @@ impl Asking {
         }
     }
 
-    /// Has each host connect to others over every rail that both have a part in.
+    /// Makes each host connect to others over every rail that both have a part in.
     fn try_links(&mut self, rails: &[ProbedRail]) -> Vec<ProbedLink> {
         let mut links = Vec::new();
         let mut waiting: Vec<VecDeque<WantedProbe>> = Vec::new();
@@ -262,7 +264,7 @@ impl Asking {
         links
     }
 
-    /// What a host is to try.
+    /// Returns the attempts that a host must make.
     fn wanted(&self, from: usize, rails: &[ProbedRail]) -> Vec<WantedProbe> {
         let all = self.hosts.len();
         let others = (1..all).take(MOST_PEERS).map(|behind| (from + behind) % all);
@@ -294,7 +296,7 @@ struct WantedProbe {
 }
 
 impl WantedProbe {
-    /// What came of it: any address will do.
+    /// Combines the outcomes of all addresses: one reached address is enough.
     fn link(self, from: usize, outcomes: Vec<Result<(u64, u64), String>>) -> ProbedLink {
         let mut why = Vec::new();
         let mut fastest: Option<Duration> = None;
@@ -317,7 +319,7 @@ impl WantedProbe {
     }
 }
 
-/// By rail, from what each host has of each.
+/// Groups the hosts' parts by rail.
 fn rails_of(hosts: &[usize], parts: &[Vec<HostRail>]) -> Vec<ProbedRail> {
     let count = parts.iter().map(Vec::len).max().unwrap_or(0);
     let rail = |rail: usize| {

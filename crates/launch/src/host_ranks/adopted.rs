@@ -1,7 +1,7 @@
-//! A rank that this job's launcher has not started: a program that was started alone and began to start processes itself, or one that a
-//! launcher of another system has started.
+//! A rank that this job's launcher has not started: a program that was started alone and then starts
+//! processes itself, or one that a launcher of another system has started.
 //!
-//! Owns what tells of the end of its process, which is no child of the supervisor.
+//! Owns the descriptor that reports the end of its process, which is no child of the supervisor.
 
 use canele_sys::bounded_read::read_kernel;
 use std::io;
@@ -23,31 +23,31 @@ pub struct Adopted {
 }
 
 impl Adopted {
-    /// Rank 0 is the process `pid`, if it is this process's parent; its end is waited for.
+    /// Adopts the process `pid` as rank 0, if it is this process's parent, and watches for its end.
     ///
     /// # Errors
-    /// It has ended; the system cannot tell of its end (Linux before 5.3).
+    /// Fails if it has ended, or the system cannot report its end (Linux before 5.3).
     pub fn parent(pid: u32, events: &Events) -> io::Result<Adopted> {
         let ended = || io::Error::other("the program that started this one has ended");
         let parent = Pid::from_raw(pid as i32).ok_or_else(ended)?;
         let process = pidfd_open(parent, PidfdFlags::empty())?;
-        // As long as this process has that parent, the number was its own.
+        // While this process has that parent, the number belongs to the parent.
         if getppid() != Some(parent) {
             return Err(ended());
         }
         Ok(Adopted::new(0, pid, process, events)?)
     }
 
-    /// A rank of which `process` tells the end, which is waited for.
+    /// Adopts a rank whose end `process` reports, and watches for it.
     ///
     /// # Errors
-    /// As epoll_ctl(2).
+    /// Fails as epoll_ctl(2) does.
     pub fn new(rank: u32, pid: u32, process: OwnedFd, events: &Events) -> rustix::io::Result<Adopted> {
         events.add(&process, Source::Adopted(rank), Ready::IN)?;
         Ok(Adopted { rank, pid, process })
     }
 
-    /// The process that has started it, as far as the system tells.
+    /// Returns the process that has started it, as far as the system tells.
     pub fn parent_of(pid: u32) -> Option<Pid> {
         let line = read_kernel(format!("/proc/{pid}/stat")).ok()?;
         let (_, fields) = line.rsplit_once(") ")?;
@@ -56,11 +56,12 @@ impl Adopted {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
-        // It may have ended.
+        // The process may have ended.
         let _ = pidfd_send_signal(&self.process, signal);
     }
 
-    /// How it ended. A file tells until its parent asks for that, which may happen at any moment, and its descriptor afterwards.
+    /// Returns its exit. A file reports it until the parent waits for the process, which may happen at any
+    /// moment; its descriptor does afterwards.
     pub fn exit(&self) -> Exit {
         let reaped = || pidfd::status_of_reaped(&self.process);
         let line = || read_kernel(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
@@ -71,14 +72,14 @@ impl Adopted {
         })
     }
 
-    /// It has ended.
+    /// Stops watching a process that has ended.
     pub fn close(self, events: &Events) {
         events.remove(self.process.as_fd());
     }
 }
 
-/// The status as wait(2) tells it of a process that has ended, by its line of proc_pid_stat(5): the last word. The state stands after the
-/// name, which may hold anything.
+/// Returns the status of an ended process, as wait(2) gives it: the last word of its line of
+/// proc_pid_stat(5). The state follows the name, which may hold any bytes.
 fn status_in(line: &str) -> Option<u32> {
     let (_, fields) = line.rsplit_once(") ")?;
     let mut words = fields.split_ascii_whitespace();
@@ -103,7 +104,7 @@ mod tests {
         rustix::event::poll(&mut ready, None).unwrap();
         assert_eq!(adopted.exit(), how);
         child.wait().unwrap();
-        // Older kernels do not tell any more.
+        // Older kernels no longer report it.
         let after = adopted.exit();
         assert!(after == how || after == Exit::Unknown, "{after:?}, not {how:?}");
     }

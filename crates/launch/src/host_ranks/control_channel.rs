@@ -1,7 +1,8 @@
-//! The host's end of the control socket of a rank, or of one of its lanes, with what the rank has not read yet.
+//! The host's end of the control socket of a rank, or of one of its lanes, with the messages that the rank
+//! has not read yet.
 //!
-//! Owns the queue. Never waits for the rank: while too much is queued, its messages are not read either, so
-//! that a rank that asks without reading the answers fills its own socket and nothing of the launcher.
+//! Owns the queue. Never waits for the rank: while too many messages are queued, the rank's own are not read.
+//! So a rank that asks without reading the answers fills only its own socket.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,10 +15,10 @@ use canele_rail::shm::InboxNotifier;
 
 use crate::events::{Events, Ready, Source};
 
-/// Messages queued for one rank beyond which its own are not read.
+/// The number of queued messages for one rank beyond which its own are not read.
 const QUEUE_LIMIT: usize = 1024;
 
-/// Messages and their descriptors.
+/// A queue of messages with their descriptors.
 type Queue = VecDeque<(FromLauncher, Vec<Rc<OwnedFd>>)>;
 
 /// One rank's channel.
@@ -27,17 +28,18 @@ pub struct ControlChannel {
     socket: Option<Socket>,
     queue: Queue,
     interest: Ready,
-    /// Nothing the rank says is read any more.
+    /// True if the rank's messages are no longer read.
     ignored: bool,
-    /// Nothing is sent to the rank, so that it does not join the job: a debugger attaches to it first.
+    /// True while nothing is sent to the rank, so that it does not join the job before a debugger attaches to
+    /// it.
     is_held: bool,
 }
 
 impl ControlChannel {
-    /// Takes the host's end and waits on it as this source.
+    /// Takes over the host's end and watches it as this source.
     ///
     /// # Errors
-    /// As epoll_ctl(2).
+    /// Fails as epoll_ctl(2) does.
     pub fn new(source: Source, socket: Socket, events: &Events) -> Result<ControlChannel, rustix::io::Errno> {
         events.add(&socket, source, Ready::IN)?;
         Ok(ControlChannel {
@@ -50,7 +52,7 @@ impl ControlChannel {
         })
     }
 
-    /// The channel of a rank that has no process.
+    /// Returns the channel of a rank that has no process.
     pub fn closed(rank: u32) -> ControlChannel {
         let source = Source::Rank(rank);
         ControlChannel {
@@ -63,7 +65,7 @@ impl ControlChannel {
         }
     }
 
-    /// Holds the rank before it joins the job: what is queued is not sent until [`admit`](Self::admit) was called.
+    /// Holds the rank before it joins the job: queued messages are sent only after [`admit`](Self::admit).
     pub fn hold(&mut self) {
         self.is_held = true;
     }
@@ -73,7 +75,7 @@ impl ControlChannel {
         self.is_held = false;
     }
 
-    /// Queues a message; [`flush`](Self::flush) sends it. Inboxes one after the other are handed over in one message.
+    /// Queues a message; [`flush`](Self::flush) sends it. Consecutive inboxes are handed over in one message.
     pub fn push(&mut self, message: FromLauncher, descriptors: Vec<Rc<OwnedFd>>) {
         if self.socket.is_none() {
             return;
@@ -89,12 +91,12 @@ impl ControlChannel {
         self.queue.push_back((message, descriptors));
     }
 
-    /// Sends what the socket takes, then notifies the rank (invariant I19). While `reading_paused`, what the rank says
-    /// is not waited for. Says whether more can be sent only once descriptors that are under way have been received, of which no
-    /// event tells.
+    /// Sends messages until the socket is full, then notifies the rank (invariant I19). While
+    /// `reading_paused`, it does not watch for messages of the rank. Returns true if more can be sent only
+    /// once descriptors under way have been received, which no event reports.
     pub fn flush(&mut self, notifier: Option<&InboxNotifier>, reading_paused: bool, events: &Events) -> bool {
         let Some(socket) = &self.socket else { return false };
-        // A held rank has nothing to get yet.
+        // A held rank gets nothing yet.
         let mut none = VecDeque::new();
         let queue = if self.is_held { &mut none } else { &mut self.queue };
         let Sent { any, held_back } = send_queued(queue, |message, fds| socket.try_send(message, fds));
@@ -111,15 +113,16 @@ impl ControlChannel {
         held_back
     }
 
-    /// Whether the rank's messages may be read now.
+    /// Returns true if the rank's messages may be read now.
     pub fn listens(&self) -> bool {
         self.socket.is_some() && !self.ignored && self.queue.len() < QUEUE_LIMIT
     }
 
-    /// The rank's next message, if there is one; true with it if there was no room for one of its descriptors.
+    /// Returns the rank's next message, if there is one; with true if there was no room for one of its
+    /// descriptors.
     ///
     /// # Errors
-    /// As [`Socket::try_receive_truncated`]; after `Closed` the channel is closed.
+    /// Fails as [`Socket::try_receive_truncated`] does; after `Closed` the channel is closed.
     pub fn receive(
         &mut self,
         events: &Events,
@@ -132,13 +135,13 @@ impl ControlChannel {
         received
     }
 
-    /// The rank has ended: what is queued for it is dropped, what it has said can still be received.
+    /// Drops the queued messages of a rank that has ended; its own can still be received.
     pub fn mute(&mut self) {
         self.queue.clear();
     }
 
-    /// Never listens to the rank again, which is to be killed. The socket stays open, or the rank would complain that its
-    /// launcher has ended.
+    /// Stops reading messages of a rank that is about to be killed. The socket stays open, or the rank would
+    /// report that its launcher has ended.
     pub fn ignore(&mut self, events: &Events) {
         self.ignored = true;
         if let Some(socket) = &self.socket {
@@ -146,7 +149,7 @@ impl ControlChannel {
         }
     }
 
-    /// Closes the channel; what is queued is dropped.
+    /// Closes the channel and drops queued messages.
     pub fn close(&mut self, events: &Events) {
         if let Some(socket) = self.socket.take() {
             events.remove(&socket);
@@ -155,16 +158,16 @@ impl ControlChannel {
     }
 }
 
-/// What became of a queue.
+/// The result of sending a queue.
 #[derive(Debug, PartialEq, Eq)]
 struct Sent {
-    /// Something was sent.
+    /// True if a message was sent.
     any: bool,
-    /// The rest waits until descriptors that are under way have been received.
+    /// True if the rest waits until descriptors under way have been received.
     held_back: bool,
 }
 
-/// Sends the messages of `queue` in order, until one has to wait.
+/// Sends the messages of `queue` in order, until one must wait.
 fn send_queued(
     queue: &mut Queue,
     mut try_send: impl FnMut(&FromLauncher, &[BorrowedFd]) -> Result<(), SendError>,
@@ -176,7 +179,7 @@ fn send_queued(
             Ok(()) => any = true,
             Err(SendError::Full) => return Sent { any, held_back: false },
             Err(SendError::DescriptorsUnderWay) => return Sent { any, held_back: true },
-            // A rank that does not listen any more is noticed when its process ends. (None is too large.)
+            // The end of its process shows that a rank no longer reads. (None is too large.)
             Err(SendError::Closed | SendError::TooLarge(_) | SendError::System(_)) => {}
         }
         queue.pop_front();

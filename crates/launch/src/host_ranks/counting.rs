@@ -1,8 +1,8 @@
-//! The ranks' counters, brought up to date for an answer about the job, their links, and what they wait for.
+//! The ranks' counters, links and waits, updated for an answer about the job.
 //!
-//! Each rank writes its counters and what it waits for when it is notified, in its next progress pass, and tells its links; one that sleeps is woken
-//! for it. A rank that computes outside of the library does not come by, so the host looks for a bounded time, between the
-//! other things it does, and then answers with what there is.
+//! A notified rank writes its counters and its waits in its next progress pass, and sends its links; a
+//! sleeping rank is woken for it. A rank that computes outside of the library makes no pass. So the host
+//! checks for a bounded time, between its other work, and then answers with the available data.
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -17,27 +17,27 @@ use super::orders::Counts;
 use super::outside::{ProcessState, places_of, process_state};
 use super::running_at::running_at;
 
-/// Between two looks whether they have written.
+/// The pause between two checks if they have written.
 const LOOK: Duration = Duration::from_millis(1);
-/// The ranks have been asked for their counters.
+/// A request for the counters of the ranks, in progress.
 #[derive(Debug)]
 pub struct Counting {
-    /// Who asked, in words of theirs.
+    /// The number of the request, chosen by the asker.
     pub question: u32,
     until: Instant,
-    /// Of each rank, the number of the notification.
+    /// The number of the notification of each rank.
     notifications: Vec<Option<u32>>,
-    /// Of each rank, if it has told them.
+    /// The links of each rank, if it has sent them.
     links: Vec<Option<Links>>,
-    /// Of each further lane and rank, the number of the notification.
+    /// The number of the notification of each further lane and rank.
     of_lanes: Vec<Vec<Option<u32>>>,
 }
 
-/// The ranks of a host, and what they are to each other on each further lane.
+/// The ranks of a host, and the ranks on each further lane.
 type RanksAndLanes<'a> = (&'a LocalRanks, &'a [LocalRanks]);
 
 impl Counting {
-    /// Asks every rank that can write, and waits for them until then.
+    /// Asks every rank that can write, and waits for them until `until`.
     pub fn start(question: u32, (local_ranks, lanes): RanksAndLanes<'_>, until: Instant) -> Counting {
         let ask = |local_rank: &LocalRank| match local_rank.notifier() {
             Some(notifier) if local_rank.is_inside() => Some(notifier.notify()),
@@ -49,20 +49,20 @@ impl Counting {
         Counting { question, until, links: vec![None; notifications.len()], notifications, of_lanes }
     }
 
-    /// The rank of this place has told its links.
+    /// Stores the links of the rank at this place.
     pub fn note_links(&mut self, place: usize, links: &Links) {
-        // One that was spawned since was not asked.
+        // A rank that was spawned later was not asked.
         if let Some(place) = self.links.get_mut(place) {
             *place = Some(links.clone());
         }
     }
 
-    /// When to look again.
+    /// Returns the time of the next check.
     pub fn next_look(&self, now: Instant) -> Instant {
         self.until.min(now + LOOK)
     }
 
-    /// Whether there is nothing to be waited for any more.
+    /// Returns true if there is nothing left to wait for.
     pub fn is_over(&self, (local_ranks, lanes): RanksAndLanes<'_>, now: Instant) -> bool {
         let all = local_ranks.all().iter().zip(&self.notifications).zip(&self.links);
         let mut asked = all.filter(|((_, notification), _)| notification.is_some());
@@ -77,7 +77,7 @@ impl Counting {
         now >= self.until || asked.all(has_said) && of_lanes.all(has_counted)
     }
 
-    /// What there is.
+    /// Returns the available counts.
     pub fn counts(&self, (local_ranks, lanes): RanksAndLanes<'_>) -> Vec<Counts> {
         let now_ns = clock::monotonic_ns();
         let processes: Vec<_> =
@@ -101,7 +101,7 @@ impl Counting {
             let counters = lanes().fold(counters(local_rank), |sum, (_, lane)| added(sum, counters(lane)));
             let mut calls = waits.as_mut().map(|waits| mem::take(&mut waits.calls)).unwrap_or_default();
             if !current {
-                // What it told is of another time.
+                // The rank's own report is older than the request.
                 calls =
                     computing.get(place).copied().flatten().map(|address| address + 1).into_iter().collect();
             }
@@ -117,7 +117,7 @@ impl Counting {
         (0..processes.len()).map(count).collect()
     }
 
-    /// Of each rank that runs and does not come by, where.
+    /// Returns the code address of each rank that runs and makes no progress pass.
     fn where_they_compute(
         &self,
         local_ranks: &LocalRanks,
@@ -132,19 +132,20 @@ impl Counting {
     }
 }
 
-/// The counters that a rank, or one of its lanes, has last written.
+/// Returns the counters that a rank, or one of its lanes, has last written.
 fn counters(local_rank: &LocalRank) -> Vec<(&'static str, u64)> {
     local_rank.notifier().map(|notifier| notifier.counters()).unwrap_or_default()
 }
 
-/// The counters of a rank with those of a further lane, which may have none; both are in the order of their table.
+/// Adds the counters of a further lane, which may have none, to those of a rank; both are in the order of
+/// their table.
 fn added(mut sum: Vec<(&'static str, u64)>, more: Vec<(&'static str, u64)>) -> Vec<(&'static str, u64)> {
     let rows = Counter::TABLE.iter().zip(&mut sum).zip(more);
     rows.for_each(|((row, (_, sum)), (_, more))| *sum = row.counter.of_both(*sum, more));
     sum
 }
 
-/// Whether the counters of a rank are of after the question, or its last.
+/// Returns true if the counters of a rank are newer than the request, or its last ones.
 fn is_current(local_rank: &LocalRank, notification: Option<u32>) -> bool {
     let wrote = || Some(local_rank.notifier()?.has_counted(notification?));
     local_rank.finished || wrote().unwrap_or(false)

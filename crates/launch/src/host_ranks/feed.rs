@@ -1,6 +1,8 @@
-//! The pipes to the standard input of those ranks of a host that get it, for what the launcher reads and passes on.
+//! The pipes to the standard input of those ranks of a host that get it, for the data that the launcher reads
+//! and passes on.
 //!
-//! Owns their writing ends and what waits for the slowest; never more than [`ROOM`], which the launcher keeps to.
+//! Owns their writing ends and the data that the slowest has not taken; never more than [`ROOM`], which the
+//! launcher respects.
 
 use std::os::fd::OwnedFd;
 
@@ -10,16 +12,16 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::events::{Events, Ready, Source};
 
-/// Bytes that may be under way to a host besides those in its pipes.
+/// The number of bytes that may be under way to a host besides those in its pipes.
 pub const ROOM: usize = 64 * 1024;
 
-/// Standard input of ranks.
+/// The standard input of ranks.
 #[derive(Debug)]
 pub struct Feed {
-    /// The pipes that are still to be opened.
+    /// The number of pipes that are not opened yet.
     to_open: usize,
     ends: Vec<End>,
-    /// What one of them has not taken.
+    /// Bytes that one of the pipes has not taken.
     waiting: Vec<u8>,
     ended: bool,
 }
@@ -27,46 +29,46 @@ pub struct Feed {
 #[derive(Debug)]
 struct End {
     pipe: OwnedFd,
-    /// How much of what waits it has taken.
+    /// The number of waiting bytes that this pipe has taken.
     taken: usize,
 }
 
-/// What came of an attempt to write.
+/// The result of an attempt to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fed {
-    /// So many bytes went in everywhere.
+    /// Every pipe has taken this many bytes.
     Bytes(usize),
-    /// Nothing more is to be written, because it ended or because no rank reads it any more.
+    /// Nothing more is written, because the input has ended or no rank reads it any more.
     Over,
 }
 
 impl Feed {
-    /// For so many ranks.
+    /// Returns the feed of `ranks` ranks.
     pub fn new(ranks: usize) -> Feed {
         Feed { to_open: ranks, ends: Vec::new(), waiting: Vec::new(), ended: false }
     }
 
-    /// What the next rank gets as standard input.
+    /// Opens the pipe that the next rank gets as standard input.
     ///
     /// # Errors
-    /// As pipe2(2), epoll_ctl(2).
+    /// Fails as pipe2(2) and epoll_ctl(2) do.
     pub fn open(&mut self, events: &Events) -> std::io::Result<OwnedFd> {
         let (reader, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        // Ready for nothing: only a hang-up (the rank closed it) is reported.
+        // The set of events is empty: only a hang-up (the rank closed it) is reported.
         events.add(&pipe, Source::Feed, Ready::empty())?;
         self.to_open = self.to_open.saturating_sub(1);
         self.ends.push(End { pipe, taken: 0 });
         Ok(reader)
     }
 
-    /// Adds to what waits; nothing: the end.
+    /// Adds waiting bytes; no bytes mean the end.
     pub fn add(&mut self, bytes: &[u8]) {
         self.ended |= bytes.is_empty();
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Writes what the pipes take, and closes those that have no reader or need no more.
+    /// Writes to the pipes, and closes those that have no reader or need no more.
     pub fn write(&mut self, events: &Events) -> Fed {
         let (waiting, ended) = (&self.waiting, self.ended);
         self.ends.retain_mut(|end| {
@@ -90,7 +92,7 @@ impl Feed {
 }
 
 impl End {
-    /// Writes what the pipe takes. Returns false if it has no reader.
+    /// Writes until the pipe is full. Returns false if it has no reader.
     fn write(&mut self, waiting: &[u8]) -> bool {
         while self.taken < waiting.len() {
             match rustix::io::write(&self.pipe, &waiting[self.taken..]) {

@@ -1,6 +1,8 @@
-//! Ranks of this host and ranks of other jobs on it: their inboxes, rings and regions go through the launchers of both jobs.
+//! Introductions between ranks of this host and ranks of other jobs on it: their inboxes, rings and regions
+//! go through the launchers of both jobs.
 //!
-//! Owns what is under way between them. Ranks of other jobs are numbered as in this one, behind its own.
+//! Owns the pending exchanges between them. Ranks of other jobs have numbers of this job, after its own
+//! ranks.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -12,27 +14,28 @@ use super::HostRanks;
 use super::local_ranks::LocalRanks;
 use crate::connected::ToJob;
 
-/// Why two ranks do not reach each other.
+/// The reason why two ranks do not reach each other.
 const NO_DESCRIPTOR: &str = "the launcher between them could open no more files: raise the limit where the job is started, `ulimit -n`";
 
-/// For the launcher of which job, what, and the descriptors that go with it.
+/// A job, the message for its launcher, and the descriptors of the message.
 pub type Introduction = (u64, ToJob, Vec<Rc<OwnedFd>>);
 
-/// What is under way between ranks of this job and of others.
+/// The pending exchanges between ranks of this job and of others.
 #[derive(Debug, Default)]
 pub(super) struct Introductions {
     out: Vec<Introduction>,
     /// Inboxes of ranks of other jobs for ranks of this one that have none yet.
     waiting: Vec<(u32, u32, Vec<OwnedFd>)>,
-    /// Pairs, the rank of this job first, that have exchanged their inboxes, as far as this rank's has left and the other has come.
+    /// Pairs, the rank of this job first, for which this rank's inbox was sent; the other set has those whose
+    /// inbox has come.
     sent: HashSet<(u32, u32)>,
     taken: HashSet<(u32, u32)>,
-    /// Regions that were asked for: who asked, the owner, the id.
+    /// Regions that ranks have asked for: the asking rank, the owner, the id.
     asked: HashSet<(u32, u32, u64)>,
 }
 
 impl LocalRanks {
-    /// True of a rank of another job on this host.
+    /// Returns true for a rank of another job on this host.
     pub(super) fn is_elsewhere(&self, rank: u32) -> bool {
         rank < self.info.ranks() && !self.info.is_own(rank) && !self.info.is_behind_sockets(rank)
     }
@@ -42,16 +45,16 @@ impl LocalRanks {
         self.introductions.out.push((process.job, message(process.rank), descriptors));
     }
 
-    /// A rank wants a link with one of another job.
+    /// Requests a link between a rank and one of another job.
     pub(super) fn connect_elsewhere(&mut self, from: u32, peer: u32) {
-        // Asked by both at once: both have been, or will be, told by the first.
+        // If both ask at once, the first request informs both.
         if self.links.insert((from.min(peer), from.max(peer))) {
             self.tell_job_of(peer, |to| ToJob::Link { from, to }, Vec::new());
             self.send_inbox(from, peer);
         }
     }
 
-    /// Hands the inbox of a rank to one of another job, once there is one and the two want a link.
+    /// Hands the inbox of a rank to one of another job, once there is one and the two have asked for a link.
     fn send_inbox(&mut self, own: u32, peer: u32) {
         let Some(inbox) = self.inbox_of(own) else { return };
         if self.introductions.sent.insert((own, peer)) {
@@ -60,7 +63,7 @@ impl LocalRanks {
         }
     }
 
-    /// A rank has an inbox from now on: ranks of other jobs get it, and it gets theirs.
+    /// Exchanges the new inbox of a rank with ranks of other jobs.
     pub(super) fn introduce_elsewhere(&mut self, own: u32) {
         let mut wanted: Vec<u32> =
             self.links.iter().filter(|(one, _)| *one == own).map(|(_, other)| *other).collect();
@@ -82,12 +85,12 @@ impl LocalRanks {
         self.send(to, FromLauncher::Peers { peers }, inbox);
     }
 
-    /// A rank has made a ring for one of another job, with which it has a link.
+    /// Sends the ring that a rank has made for one of another job, with which it has a link.
     pub(super) fn send_ring(&mut self, from: u32, to: u32, ring: OwnedFd) {
         self.tell_job_of(to, |to| ToJob::Ring { from, to }, vec![Rc::new(ring)]);
     }
 
-    /// A rank asks for a region of one of another job.
+    /// Requests a region of a rank of another job.
     pub(super) fn find_region_elsewhere(&mut self, from: u32, owner: u32, id: u64) {
         if self.introductions.asked.insert((from, owner, id)) {
             self.tell_job_of(owner, |owner| ToJob::FindRegion { from, owner, id }, Vec::new());
@@ -100,8 +103,8 @@ impl LocalRanks {
         }
     }
 
-    /// This process had no descriptor for what a rank sent to another one, which may be of another job: both learn that nothing goes between
-    /// them, and communicate with all others.
+    /// Separates two ranks because this process had no descriptor for a message between them; the peer may be
+    /// of another job. Both learn that they cannot reach each other, and communicate with all other ranks.
     pub(super) fn part(&mut self, own: u32, peer: u32) {
         let cut = |by, of| FromLauncher::CutOff { by, of, what: NO_DESCRIPTOR.into() };
         if self.of(own).is_inside() {
@@ -115,12 +118,12 @@ impl LocalRanks {
         }
     }
 
-    /// The inbox is empty if there was no descriptor for all of it.
+    /// Takes an inbox, which is empty if there was no descriptor for all of it.
     fn take_inbox(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) -> Option<()> {
         if self.is_released(to) {
             return Some(());
         }
-        // Once for each pair that wants a link.
+        // An inbox is taken once for each pair that has asked for a link.
         if !self.links.contains(&(from.min(to), from.max(to))) || !self.introductions.taken.insert((to, from))
         {
             return None;
@@ -149,13 +152,13 @@ impl LocalRanks {
         Some(())
     }
 
-    /// A rank of another job keeps a region whose owner has dropped it.
+    /// Tells a rank of another job, which keeps a region, that its owner has dropped it.
     pub(super) fn tell_dropped_elsewhere(&mut self, to: u32, owner: u32, id: u64) {
         self.tell_job_of(to, |to| ToJob::RegionDropped { owner, to, id }, Vec::new());
     }
 
     fn find_region_for(&mut self, from: u32, owner: u32, id: u64) {
-        // Whether the one that asks keeps it is not known here: it ignores what it is told without need.
+        // The asking rank may not keep it, which is not known here; it ignores superfluous messages.
         let region = self.regions.find((owner, id), Some(from));
         let found = region.is_some();
         self.tell_job_of(from, |to| ToJob::Region { owner, to, id, found }, region.into_iter().collect());
@@ -171,7 +174,8 @@ impl LocalRanks {
         if self.is_released(to) {
             return Some(());
         }
-        // One that was found may come without its descriptor, as one that this process had no room for: the rank is told why.
+        // A region that was found may come without its descriptor if this process had no room for one: the
+        // rank learns the reason.
         if !self.introductions.asked.remove(&(to, owner, id)) || region.is_some() && !found {
             return None;
         }
@@ -181,7 +185,8 @@ impl LocalRanks {
 }
 
 impl LocalRanks {
-    /// Another job answers no more: questions for regions of its ranks end, and their askers are told that nothing was found.
+    /// Ends the requests for regions of a job that answers no more; the asking ranks learn that nothing was
+    /// found.
     fn end_questions_to(&mut self, job: u64) {
         let asked = std::mem::take(&mut self.introductions.asked);
         let (ended, others) =
@@ -195,7 +200,7 @@ impl LocalRanks {
 }
 
 impl Introductions {
-    /// A rank of this job has ended, and nothing is under way for it any more.
+    /// Ends all exchanges of a rank of this job that has ended.
     pub(super) fn release(&mut self, rank: u32) {
         self.waiting.retain(|(_, to, _)| *to != rank);
         self.sent.retain(|(own, _)| *own != rank);
@@ -212,9 +217,10 @@ impl LocalRanks {
     }
 }
 
-/// What other jobs say of their ranks, the first of the two that are named; nothing if it breaks the rules.
+/// Messages of other jobs about their ranks, which are the first of the two named ones. Methods return none
+/// if a message breaks the rules.
 impl HostRanks {
-    /// Takes what waits for other jobs, in order.
+    /// Takes the messages for other jobs, in order.
     pub fn take_introductions(&mut self) -> Vec<Introduction> {
         std::mem::take(&mut self.local_ranks.introductions.out)
     }
@@ -225,7 +231,7 @@ impl HostRanks {
         done
     }
 
-    /// A rank of another job wants a link.
+    /// Handles the request of a rank of another job for a link.
     pub fn link_with(&mut self, from: u32, to: u32) -> Option<()> {
         self.with_local(|local| {
             local.link_with(from, to);
@@ -233,17 +239,18 @@ impl HostRanks {
         })
     }
 
-    /// The inbox of a rank of another job has come, and its event if it has one; empty if this process had no descriptor for all of it.
+    /// Takes the inbox of a rank of another job, and its event if it has one. Both are empty if this process
+    /// had no descriptor for all of it.
     pub fn take_inbox(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) -> Option<()> {
         self.with_local(|local| local.take_inbox(from, to, inbox))
     }
 
-    /// A ring of a rank of another job has come; none if this process had no descriptor for it.
+    /// Takes a ring of a rank of another job; none if this process had no descriptor for it.
     pub fn take_ring(&mut self, from: u32, to: u32, ring: Option<OwnedFd>) -> Option<()> {
         self.with_local(|local| local.take_ring(from, to, ring))
     }
 
-    /// A rank of another job asks for a region.
+    /// Handles the request of a rank of another job for a region.
     pub fn find_region_for(&mut self, from: u32, owner: u32, id: u64) -> Option<()> {
         self.with_local(|local| {
             local.find_region_for(from, owner, id);
@@ -251,7 +258,7 @@ impl HostRanks {
         })
     }
 
-    /// A rank of another job has dropped a region that one of this job may keep.
+    /// Notes that a rank of another job has dropped a region that one of this job may keep.
     pub fn take_dropped(&mut self, owner: u32, to: u32, id: u64) -> Option<()> {
         self.with_local(|local| {
             local.take_dropped(owner, to, id);
@@ -259,18 +266,18 @@ impl HostRanks {
         })
     }
 
-    /// Another job answers no more questions for regions.
+    /// Ends the requests to another job, which no longer answers.
     pub fn end_questions_to(&mut self, job: u64) {
         self.local_ranks.end_questions_to(job);
         self.post();
     }
 
-    /// A rank of another job keeps no region any more.
+    /// Forgets a rank of another job that keeps no region any more.
     pub fn forget_keeper(&mut self, rank: u32) {
         self.local_ranks.regions.forget_keeper(rank);
     }
 
-    /// Another job answers a question for a region.
+    /// Takes another job's answer to a request for a region.
     pub fn take_region(
         &mut self,
         region: (u32, u64),
@@ -292,7 +299,7 @@ mod tests {
 
     const JOB: u64 = 7;
 
-    /// Rank 0 of this job, which has begun, and rank 1, which is rank 5 of another job; they have a link.
+    /// Returns a started rank 0 of this job and rank 1, which is rank 5 of another job; they have a link.
     fn linked() -> LocalRanks {
         let mut all = LocalRanks::new(JobInfo::new(vec![Host::this(1)]), RankSet::from(0..1)).unwrap();
         all.handle(0, ToLauncher::Hello { version: VERSION }, None).unwrap();
@@ -311,7 +318,7 @@ mod tests {
         all.take_messages();
     }
 
-    /// Both have been told that nothing goes between them, and no other rank anything.
+    /// Asserts that both know that they cannot reach each other, and that no other rank was informed.
     fn assert_parted(all: &mut LocalRanks) {
         let what = String::from(NO_DESCRIPTOR);
         let told: Vec<_> = all.take_messages().into_iter().map(|told| (told.to, told.message)).collect();
@@ -363,7 +370,7 @@ mod tests {
         };
         answers(&mut all);
         all.handle(0, find(3), None).unwrap();
-        // The launcher had no descriptor for it: the rank is told that there is one.
+        // The launcher had no descriptor for it: the rank only learns that the region exists.
         assert_eq!(all.take_region((1, 3), 0, true, None), Some(()));
         assert_eq!(answers(&mut all), [(0, FromLauncher::Region { owner: 1, id: 3, found: true }, 0)]);
         all.handle(0, find(4), None).unwrap();

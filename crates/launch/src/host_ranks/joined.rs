@@ -1,7 +1,8 @@
-//! Ranks that a launcher of another system has started: how they are taken over, and their end where that of the supervisor's children is not
-//! enough.
+//! Ranks that a launcher of another system has started: their take-over, and their end if that of the
+//! supervisor's children is not enough.
 //!
-//! Owns what tells of the ends of the processes that have started them: when one of those is killed, its ranks have no parent that ends them.
+//! Owns the descriptors that report the ends of their starters: if a starter is killed, its ranks have no
+//! parent that ends them.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,7 +18,7 @@ use crate::events::{Events, Ready, Source};
 use crate::join::JoinedRank;
 use crate::plan::Plan;
 
-/// How long a rank may live on after the process that has started it.
+/// The time that a rank may live on after its starter has ended.
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// A process that has started ranks.
@@ -26,7 +27,7 @@ struct Starter {
     pid: Pid,
     process: OwnedFd,
     ranks: Vec<u32>,
-    /// When its ranks must have ended; set once it has.
+    /// The deadline for the end of its ranks; set once it has ended.
     until: Option<Instant>,
 }
 
@@ -44,7 +45,7 @@ impl Starters {
         }
     }
 
-    /// One of them has ended.
+    /// Handles the end of one of them.
     pub fn handle_end(&mut self, index: u32, now: Instant, events: &Events) {
         if let Some(starter) = self.0.get_mut(index as usize) {
             events.remove(&starter.process);
@@ -52,12 +53,12 @@ impl Starters {
         }
     }
 
-    /// When [`take_orphans`](Self::take_orphans) has something to do.
+    /// Returns the next time at which [`take_orphans`](Self::take_orphans) has work.
     pub fn deadline(&self) -> Option<Instant> {
         self.0.iter().filter_map(|starter| starter.until).min()
     }
 
-    /// The ranks whose starters have ended before them, each once.
+    /// Returns the ranks whose starters have ended before them, each once.
     fn take_orphans(&mut self, now: Instant) -> Vec<u32> {
         let due = self.0.iter_mut().filter(|starter| starter.until.is_some_and(|until| now >= until));
         due.flat_map(|starter| {
@@ -69,10 +70,10 @@ impl Starters {
 }
 
 impl HostRanks {
-    /// Takes over ranks that run already, which are those of the plan.
+    /// Takes over the ranks of the plan, which run already.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// Fails as [`start`](Self::start) does.
     pub fn join(plan: Plan, info: JobInfo, ranks: Vec<JoinedRank>, events: &Events) -> io::Result<HostRanks> {
         let mut host_ranks = HostRanks::new(plan, info, Own::default(), events)?;
         for JoinedRank { rank, pid, process, socket, starter } in ranks {
@@ -86,14 +87,14 @@ impl HostRanks {
         Ok(host_ranks)
     }
 
-    /// Signals the ranks that were not started here, but for those that have finished and been told that all have: how they end is no
-    /// matter of the job.
+    /// Signals the ranks that were not started here, except finished ones that know that all have finished:
+    /// their end no longer matters to the job.
     pub(super) fn signal_adopted(&self, signal: Signal) {
         let may_end = |adopted: &&Adopted| self.over_reported && self.local_ranks.of(adopted.rank).finished;
         self.adopted.iter().filter(|adopted| !may_end(adopted)).for_each(|adopted| adopted.signal(signal));
     }
 
-    /// Kills ranks that have outlived the processes that have started them.
+    /// Kills ranks that have outlived their starters.
     pub(super) fn end_orphans(&mut self, now: Instant, events: &Events) {
         for rank in self.starters.take_orphans(now) {
             let lives = self.adopted.iter().any(|adopted| adopted.rank == rank);
@@ -103,7 +104,7 @@ impl HostRanks {
         }
     }
 
-    /// Ends once the supervisor has and the ranks that were not started here have too, or their time is over.
+    /// Ends once the supervisor and the ranks that were not started here have ended, or their time is over.
     pub(super) fn finish_once_ended(&mut self, now: Instant) {
         let is_due = self.adopted.is_empty() || self.grace_until.is_some_and(|until| now >= until);
         if !self.over

@@ -1,7 +1,8 @@
-//! The lanes of a host's ranks beyond their first: each is to the same lane of other ranks what the first one is to theirs.
+//! The lanes of a host's ranks beyond their first. A lane has the same relations to the same lane of other
+//! ranks as the first.
 //!
-//! Owns their sockets, and what the ranks have told over them. A lane is told of every end of a rank, as its rank is. A lane of a
-//! rank that has ended is closed.
+//! Owns their sockets, and the data that ranks have sent over them. A lane is told of every end of a rank, as
+//! its rank is. A lane of a rank that has ended is closed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,7 +18,7 @@ use crate::job::LaneOf;
 /// The lanes beyond the first.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// What ranks are to each other on the lane of each number, from 1.
+    /// The ranks' data on the lane of each number, from 1.
     ranks: Vec<LocalRanks>,
     channels: Vec<LaneChannel>,
 }
@@ -34,7 +35,7 @@ impl Lanes {
     /// Opens a lane of a rank.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, which rule the rank broke; or what the system refuses.
+    /// Fails with a text that says, after `rank N `, which rule the rank broke; or with the system's error.
     fn open(
         &mut self,
         first: &LocalRanks,
@@ -63,7 +64,7 @@ impl Lanes {
         Ok(Ok(()))
     }
 
-    /// Tells one lane of a rank something, if it is open.
+    /// Sends a message to one lane of a rank, if it is open.
     pub fn tell_one(&mut self, (rank, number): LaneOf, message: FromLauncher) {
         let mut lanes = self.channels.iter_mut();
         if let Some(lane) = lanes.find(|lane| (lane.rank, lane.number) == (rank, number)) {
@@ -71,7 +72,7 @@ impl Lanes {
         }
     }
 
-    /// Tells all lanes of a rank what the rank is told of others.
+    /// Sends all lanes of a rank a message about other ranks.
     pub fn tell(&mut self, rank: u32, message: &FromLauncher) {
         if let FromLauncher::Gone { .. } | FromLauncher::Finished { .. } | FromLauncher::CutOff { .. } =
             message
@@ -81,24 +82,24 @@ impl Lanes {
         }
     }
 
-    /// Does to what ranks are to each other on each lane what is done to what they are on their first.
+    /// Applies `act` to the ranks' data on each lane.
     pub fn each(&mut self, act: impl FnMut(&mut LocalRanks)) {
         self.ranks.iter_mut().for_each(act);
     }
 
-    /// What ranks are to each other on each lane, from that of number 1.
+    /// Returns the ranks' data on each lane, from number 1.
     pub fn all(&self) -> &[LocalRanks] {
         &self.ranks
     }
 
-    /// A rank has ended.
+    /// Handles the end of a rank.
     pub fn handle_ended(&mut self, rank: u32, events: &Events) {
         self.each(|ranks| ranks.handle_ended(rank));
         let lanes = self.channels.iter_mut().filter(|lane| lane.rank == rank);
         lanes.for_each(|lane| lane.channel.close(events));
     }
 
-    /// Queues what lanes are owed to by others of their number.
+    /// Queues the messages that lanes get because of other ranks' lanes.
     pub fn post(&mut self) {
         for (ranks, number) in self.ranks.iter_mut().zip(1..) {
             for message in ranks.take_messages() {
@@ -110,7 +111,8 @@ impl Lanes {
         }
     }
 
-    /// Sends what sockets take; says whether something waits until descriptors under way have been received.
+    /// Sends messages until sockets are full; returns true if some wait until descriptors under way have been
+    /// received.
     pub fn flush(&mut self, reading_paused: bool, events: &Events) -> bool {
         let Self { ranks, channels } = self;
         channels.iter_mut().fold(false, |held_back, lane| {
@@ -119,7 +121,8 @@ impl Lanes {
         })
     }
 
-    /// Reads the next message of a lane; says which lane of which rank it is, and what of it concerns the job.
+    /// Reads the next message of a lane; returns the lane and its rank, and the message if it concerns the
+    /// job.
     fn read(
         &mut self,
         index: usize,
@@ -143,7 +146,7 @@ impl Lanes {
     }
 }
 
-/// True if a lane may say this: what concerns links and memory, and its end.
+/// Returns true if a lane may send this message: one about links and memory, or its end.
 fn is_of_lane(message: &ToLauncher) -> bool {
     matches!(
         message,
@@ -162,7 +165,7 @@ fn is_of_lane(message: &ToLauncher) -> bool {
 }
 
 impl HostRanks {
-    /// A rank opens a lane. Where the system refuses it, the lane learns that by the end of its socket.
+    /// Opens a lane of a rank. If the system refuses, the lane sees the end of its socket.
     pub(super) fn open_lane(
         &mut self,
         lane: LaneOf,
@@ -203,7 +206,7 @@ mod tests {
 
     const HELLO: ToLauncher = ToLauncher::Hello { version: VERSION };
 
-    /// Two ranks that are in the library.
+    /// Returns two ranks that are in the library.
     fn two_ranks() -> LocalRanks {
         let mut all = LocalRanks::new(JobInfo::new(vec![Host::this(2)]), RankSet::from(0..2)).unwrap();
         (0..2).for_each(|rank| assert!(all.handle(rank, HELLO, None).is_ok()));
@@ -222,7 +225,7 @@ mod tests {
         Ok(ours)
     }
 
-    /// The rank says something, and the answers of all are sent.
+    /// Sends a message of the rank, then the answers to all.
     fn say(
         lanes: &mut Lanes,
         (index, socket): (usize, &Socket),

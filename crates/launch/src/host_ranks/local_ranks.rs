@@ -1,7 +1,8 @@
-//! What the ranks of one host are to each other: inboxes, links and regions, all of it descriptors that stay on the host.
+//! The relations of the ranks of one host: inboxes, links and regions, all of them descriptors that stay on
+//! the host.
 //!
-//! Owns what ranks have told of these and what they are owed; answers are put in an out-tray as messages. Whatever else a
-//! rank says is passed on. Never touches a socket or a process, so all of it is tested without either.
+//! Owns the data that ranks have sent about these; answers are put in an out-tray as messages. Other messages
+//! of ranks are passed on. Never touches a socket or a process, so tests need neither.
 
 mod linking;
 mod of_lane;
@@ -23,8 +24,8 @@ use super::shared_regions::SharedRegions;
 use crate::refused::refused_memory;
 use crate::settings::Settings;
 
-/// Links over sockets that are told of a whole job, of each rank, and of each at most: what the ranks of a host tell is one
-/// report.
+/// Limits of links over sockets in a report: for a whole job, and the least and the most for each rank. The
+/// reports of a host's ranks form one report.
 const ALL_LINKS: u32 = 16 << 10;
 const FEW_LINKS: u32 = 4;
 const MANY_LINKS: u32 = 256;
@@ -34,9 +35,9 @@ const MANY_LINKS: u32 = 256;
 pub struct ControlMessage {
     /// The rank.
     pub to: u32,
-    /// What it is told.
+    /// The message.
     pub message: FromLauncher,
-    /// What goes with it, in order.
+    /// The descriptors of the message, in order.
     pub descriptors: Vec<Rc<OwnedFd>>,
 }
 
@@ -48,44 +49,45 @@ pub(super) struct Inbox {
     notifier: InboxNotifier,
 }
 
-/// A fresh account. Where none can be made there are too few descriptors for ranks as well, and the first of them says so.
+/// Returns a new account. If none can be made, there are too few descriptors for ranks as well, and the first
+/// rank reports that.
 fn account() -> Option<Rc<OwnedFd>> {
     let account = Account::create().ok()?;
     Some(Rc::new(account.fd().try_clone_to_owned().ok()?))
 }
 
-/// How many links over sockets each of so many ranks may tell.
+/// Returns the number of links over sockets that each of `ranks` ranks may report.
 fn most_links(ranks: u32) -> u32 {
     (ALL_LINKS / ranks.max(1)).clamp(FEW_LINKS, MANY_LINKS)
 }
 
-/// One rank.
+/// A rank of this host.
 #[derive(Debug, Default)]
 pub struct LocalRank {
-    /// It has said Hello.
+    /// True once it has sent Hello.
     pub initialised: bool,
-    /// It has said Finished.
+    /// True once it has sent Finished.
     pub finished: bool,
-    /// Its process has ended.
+    /// True once its process has ended.
     pub ended: bool,
     /// Its process, once started.
     pub pid: Option<u32>,
     pub(super) inbox: Option<Inbox>,
-    /// It has said where it listens.
+    /// True once it has sent its addresses.
     listens: bool,
-    /// Where it records its events, if it is traced.
+    /// The log of its events, if it is traced.
     pub log: Option<LogReader>,
-    /// It was asked for its links and has not answered.
+    /// True if it was asked for its links and has not answered.
     asked: bool,
 }
 
 impl LocalRank {
-    /// What notifies the rank, if it has an inbox.
+    /// Returns the notifier of the rank, if it has an inbox.
     pub fn notifier(&self) -> Option<&InboxNotifier> {
         self.inbox.as_ref().map(|inbox| &inbox.notifier)
     }
 
-    /// Whether it is in the library.
+    /// Returns true if it is in the library.
     pub fn is_inside(&self) -> bool {
         self.initialised && !self.finished && !self.ended
     }
@@ -95,35 +97,35 @@ impl LocalRank {
 #[derive(Debug)]
 pub struct LocalRanks {
     pub(super) info: JobInfo,
-    /// The same in the file that ranks get.
+    /// The description of the job in the file that ranks get.
     job: Rc<OwnedFd>,
     ranks: RankSet,
     all: Vec<LocalRank>,
-    /// Pairs (smaller rank first) one of which has asked for a link.
+    /// Pairs (smaller rank first) of which one rank has asked for a link.
     pub(super) links: HashSet<(u32, u32)>,
     pub(super) regions: SharedRegions,
-    /// Spawned ranks that have ended, in whose regions messages for others may lie.
+    /// Spawned ranks that have ended, whose regions may hold messages for others.
     pub(super) left_behind: Vec<u32>,
-    /// Between these ranks and those of other jobs.
+    /// Introductions between these ranks and those of other jobs.
     pub(super) introductions: Introductions,
-    /// The page on which the ranks reserve memory; without, each of them has its own.
+    /// The page on which the ranks reserve memory; without it, each rank has its own.
     account: Option<Rc<OwnedFd>>,
     settings: Settings,
     out: Vec<ControlMessage>,
 }
 
-/// What a rank did that joins once more after its first program has finished.
+/// The violation of a rank that joins again after its first program has finished.
 const SECOND_PROGRAM: &str = "started a second program that joins the job, behind one that has finished: a rank joins once, as the others have parted \
      from it. Run the programs one after the other, each with a `canele run` of its own";
-/// What a rank did that joins once more while its first process runs.
+/// The violation of a rank that joins again while its first process runs.
 const SECOND_PROCESS: &str = "started a second process that joins the job in the place of the first: a rank is one process. Start further ones with \
      MPI_Comm_spawn, or by `canele run`, as a job of their own";
 
 impl LocalRanks {
-    /// These ranks of the job, none of which has started.
+    /// Returns these ranks of the job, none of which has started.
     ///
     /// # Errors
-    /// The job's description cannot be written.
+    /// Fails if the job's description cannot be written.
     pub fn new(info: JobInfo, ranks: RankSet) -> io::Result<LocalRanks> {
         let job = Rc::new(info.write().map_err(refused_memory)?);
         Ok(LocalRanks {
@@ -141,36 +143,36 @@ impl LocalRanks {
         })
     }
 
-    /// Whether `rank` is one of them.
+    /// Returns true if `rank` is one of them.
     pub fn has(&self, rank: u32) -> bool {
         self.ranks.contains(rank)
     }
 
-    /// Which ranks they are.
+    /// Returns their numbers.
     pub fn ranks(&self) -> &RankSet {
         &self.ranks
     }
 
-    /// The number of `rank` among them.
+    /// Returns the place of `rank` among them.
     pub fn place(&self, rank: u32) -> Option<usize> {
         self.ranks.place(rank).map(|place| place as usize)
     }
 
-    /// What is known of `rank`, one of them.
+    /// Returns the data of `rank`, one of them.
     pub fn of(&self, rank: u32) -> &LocalRank {
         &self.all[self.place(rank).expect("a rank of this host")]
     }
 
-    /// The same, to be changed.
+    /// Returns the data of `rank`, one of them, to be changed.
     pub fn of_mut(&mut self, rank: u32) -> &mut LocalRank {
         let place = self.place(rank).expect("a rank of this host");
         &mut self.all[place]
     }
 
-    /// The job has more ranks, of which `here` are on this host: those that are in the library are told.
+    /// Adds ranks to the job, of which `here` are on this host, and tells those that are in the library.
     ///
     /// # Errors
-    /// The job's description cannot be written.
+    /// Fails if the job's description cannot be written.
     pub fn grow(&mut self, world: SpawnedWorld, here: impl Iterator<Item = u32>) -> io::Result<()> {
         self.info.spawned.push(world.clone());
         self.job = Rc::new(self.info.write().map_err(refused_memory)?);
@@ -185,7 +187,7 @@ impl LocalRanks {
         Ok(())
     }
 
-    /// All of them in order.
+    /// Returns all of them in order.
     pub fn all(&self) -> &[LocalRank] {
         &self.all
     }
@@ -195,8 +197,8 @@ impl LocalRanks {
         mem::take(&mut self.out)
     }
 
-    /// Asks each rank that is in the library for its links. A rank that has not answered yet is not asked again, so that no more than one
-    /// question waits for a rank that computes.
+    /// Asks each rank that is in the library for its links. A rank that has not answered yet is not asked
+    /// again, so at most one request waits for a rank that computes.
     pub fn ask_for_links(&mut self) {
         let most = most_links(self.info.ranks());
         for (index, local_rank) in self.ranks.iter().zip(&mut self.all) {
@@ -214,10 +216,10 @@ impl LocalRanks {
         self.out.push(ControlMessage { to, message, descriptors });
     }
 
-    /// Handles a message of rank `from`; gives it back if the job has to know it too.
+    /// Handles a message of rank `from`; returns it if the job must know it too.
     ///
     /// # Errors
-    /// A text that says, after `rank N `, which rule the rank broke. Nothing else was harmed.
+    /// Fails with a text that says, after `rank N `, which rule the rank broke. No other rank was harmed.
     pub fn handle(
         &mut self,
         from: u32,
@@ -293,7 +295,7 @@ impl LocalRanks {
             (&ToLauncher::FindRegion { owner, id, is_kept }, _) => {
                 let region = self.regions.find((owner, id), Some(from).filter(|_| is_kept));
                 let found = region.is_some();
-                // The owner asks only whether its region is known here.
+                // The owner only asks if its region is known here.
                 let memory = region.filter(|_| owner != from);
                 self.send(from, FromLauncher::Region { owner, id, found }, memory.into_iter().collect());
                 return Ok(None);
@@ -310,10 +312,11 @@ impl LocalRanks {
         Ok(Some(message))
     }
 
-    /// True if a rank may send another one a ring: one of the two was spawned or is of another job, and they have a link.
+    /// Returns true if a rank may send another one a ring. One of the two was spawned or is of another job,
+    /// and they have a link.
     fn takes_ring(&self, from: u32, to: u32) -> bool {
         if self.is_released(to) {
-            return true; // It ended while the ring was under way.
+            return true; // The rank ended while the ring was under way.
         }
         let is_linked = self.links.contains(&(from.min(to), from.max(to)));
         is_linked && (self.is_elsewhere(to) || self.has(to) && from != to && from.max(to) >= self.info.size)
@@ -329,7 +332,7 @@ impl LocalRanks {
     }
 
     fn handle_hello(&mut self, from: u32, version: u32) -> Result<(), String> {
-        // Answered in any case, so that the rank too can name both versions.
+        // The answer is always sent, so that the rank too can name both versions.
         let descriptors = std::iter::once(&self.job).chain(&self.account).cloned().collect();
         self.send(from, FromLauncher::Welcome { version: VERSION }, descriptors);
         if version != VERSION {
@@ -357,7 +360,7 @@ impl LocalRanks {
         let event = inbox.event.as_ref().map(OwnedFd::try_clone).transpose();
         let event = event.map_err(|error| unusable(&error))?;
         let notifier = InboxNotifier::map(copy, event).map_err(|error| unusable(&error))?;
-        // What was sent before the rank could be notified.
+        // This notifies the rank of messages that came before its inbox.
         notifier.notify();
         let (memory, event) = (Rc::new(inbox.memory), inbox.event.map(Rc::new));
         self.of_mut(from).inbox = Some(Inbox { memory, event, notifier });
@@ -370,7 +373,7 @@ impl LocalRanks {
         Ok(())
     }
 
-    /// The descriptors of a rank's inbox, if it has sent one.
+    /// Returns the descriptors of a rank's inbox, if it has sent one.
     pub(super) fn inbox_of(&self, rank: u32) -> Option<Vec<Rc<OwnedFd>>> {
         let inbox = self.of(rank).inbox.as_ref()?;
         Some(std::iter::once(&inbox.memory).chain(&inbox.event).cloned().collect())

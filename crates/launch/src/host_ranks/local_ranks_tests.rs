@@ -1,4 +1,4 @@
-//! What the ranks of a host are to each other, without sockets or processes.
+//! Tests of the relations of a host's ranks, without sockets or processes.
 
 use canele_control::{Host, Links, OnFailure, PeerInbox};
 use canele_rail::shm::Shm;
@@ -9,7 +9,7 @@ use super::*;
 
 const INBOX: ToLauncher = ToLauncher::Inbox { settings: Vec::new() };
 
-/// Ranks 0 to `here` of a job in which as many are on a second host.
+/// Returns ranks 0 to `here` of a job in which as many are on a second host.
 fn local_ranks(here: u32) -> LocalRanks {
     let hosts = ["a", "b"].map(|name| Host { name: name.into(), ranks: here });
     let info = JobInfo { on_failure: OnFailure::Continue, ..JobInfo::new(hosts.into()) };
@@ -20,7 +20,7 @@ fn local_ranks(here: u32) -> LocalRanks {
     }
     let welcomes = local_ranks.take_messages();
     assert_eq!(welcomes.len(), here as usize);
-    // Nothing that could fail is left to be done for a rank.
+    // No fallible work is left for a rank.
     assert!(welcomes.iter().all(|welcome| Rc::ptr_eq(&welcome.descriptors[0], &local_ranks.job)));
     local_ranks
 }
@@ -34,7 +34,7 @@ fn inbox(rank: u32, all: &LocalRanks) -> Option<Handed> {
     Some(rail.inbox_fd().try_clone_to_owned().unwrap().into())
 }
 
-/// The same with the event of a rank that sleeps on descriptors.
+/// Returns an inbox with the event of a rank that sleeps on descriptors.
 fn with_event(handed: Option<Handed>, all: &LocalRanks) -> Option<Handed> {
     let mut rail = Shm::open(Rank(0), 0..all.info.size, 64, 0, 0).unwrap();
     rail.sleep_on_descriptors().unwrap();
@@ -108,7 +108,7 @@ fn a_region_that_there_is_no_descriptor_for_is_unknown_and_harms_no_rank() {
     all.handle_truncated(0, ToLauncher::Trace).unwrap();
     all.handle(0, ToLauncher::FindRegion { owner: 0, id: 5, is_kept: false }, None).unwrap();
     assert_eq!(told(&mut all), [(0, FromLauncher::Region { owner: 0, id: 5, found: false })]);
-    // The owner of a region that is known needs no copy of its descriptor.
+    // The owner of a known region needs no copy of its descriptor.
     all.handle(0, ToLauncher::Region { id: 6 }, memory()).unwrap();
     all.handle(0, ToLauncher::FindRegion { owner: 0, id: 6, is_kept: false }, None).unwrap();
     let messages = all.take_messages();
@@ -127,7 +127,7 @@ fn ranks_that_keep_a_region_are_told_once_when_it_is_dropped() {
         all.handle(rank, find(is_kept), None).unwrap();
     }
     let answers = all.take_messages();
-    // The owner is sent no copy of its own.
+    // The owner gets no copy of its own descriptor.
     let region = Rc::downgrade(&answers[1].descriptors[0]);
     drop(answers);
     assert_eq!(region.strong_count(), 1, "the launcher's own");

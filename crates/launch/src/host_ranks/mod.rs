@@ -1,8 +1,9 @@
 //! The ranks of one host: their supervisor, sockets, output, input and shared memory.
 //!
-//! Owns all that has a descriptor or a process there. Says what happens as [`Report`]s and does what [`Order`]s say; what
-//! a failure means, and what ranks of other hosts do, is the job's business. It runs inside the launcher if the job has no
-//! other host, else inside each host's agent. Never waits for a rank, nor for the launcher that takes the reports.
+//! Owns every descriptor and process there. Reports events as [`Report`]s and obeys [`Order`]s. The job
+//! decides on failures and knows the ranks of other hosts. It runs inside the launcher if the job has no
+//! other host, else inside each host's agent. Never waits for a rank, nor for the launcher that takes the
+//! reports.
 
 mod adopted;
 mod control_channel;
@@ -50,12 +51,12 @@ pub use outside::{CodePlace, ProcessState};
 pub use pipes::Pipes;
 use traces::TraceTelling;
 
-/// What a rank reads and all ranks write, where it is the launcher's own.
+/// The launcher's own streams that ranks read and write.
 #[derive(Debug, Default)]
 pub struct Own {
-    /// Standard input of the one rank that gets it; without, those that get it are fed by orders.
+    /// Standard input of the one rank that gets it; without it, orders feed those ranks.
     pub input: Option<OwnedFd>,
-    /// Standard output and error of all ranks; without, they are reported.
+    /// Standard output and error of all ranks; without them, output is reported.
     pub output: [Option<OwnedFd>; 2],
 }
 
@@ -63,68 +64,70 @@ pub struct Own {
 #[derive(Debug)]
 pub struct HostRanks {
     plan: Plan,
-    /// Of ranks that were spawned since.
+    /// The plans of ranks that were spawned later.
     spawned: Vec<Plan>,
     supervisor: SupervisorHandle,
     /// Ranks that were not started here.
     adopted: Vec<Adopted>,
     /// The processes that have started them.
     starters: Starters,
-    /// Those ranks may end.
+    /// True once those ranks may end.
     over_reported: bool,
     own: Own,
     pipes: Pipes,
     feed: Option<Feed>,
     local_ranks: LocalRanks,
-    /// Of the ranks that were started, in the order of their places.
+    /// The channels of started ranks, in the order of their places.
     channels: Vec<ControlChannel>,
     lanes: Lanes,
-    /// Ranks that are not to be started, because they would use another MPI, and why.
+    /// Ranks that must not be started because they would use another MPI, with the reasons.
     refused: Vec<(RankSet, String)>,
-    /// Those that have not joined yet, which may turn out to use another MPI.
+    /// Watches ranks that have not joined yet, which may use another MPI.
     watch: Watch,
-    /// A rank is being started.
+    /// True while a rank is being started.
     starting: bool,
-    /// Ranks whose control socket closed before they finalised, and when they must have ended.
+    /// Ranks whose control socket closed before they finalised, and the deadlines for their ends.
     closed: Vec<(u32, Instant)>,
     countings: Vec<Counting>,
-    /// When the supervisor must have ended everything; set once the host is ending.
+    /// The deadline for the supervisor to end everything; set once the host is ending.
     ending_until: Option<Instant>,
-    /// Until when ranks that were not started here may end by themselves; set with the former.
+    /// The deadline for ranks that were not started here to end by themselves; set together with
+    /// `ending_until`.
     grace_until: Option<Instant>,
-    /// The supervisor has ended, and left these processes.
+    /// The processes that the supervisor left when it ended.
     left: Option<Vec<u32>>,
     reports: Vec<Report>,
-    /// Ranks are not listened to for the moment.
+    /// True while messages of ranks are not read.
     reading_paused: bool,
-    /// Messages wait until descriptors that are under way have been received.
+    /// True while messages wait until descriptors under way have been received.
     held_back: bool,
-    /// All processes have ended, and the events that ranks have recorded are being told.
+    /// The state of reporting the ranks' recorded events, after all processes have ended.
     telling: Option<TraceTelling>,
     over: bool,
 }
 
 impl HostRanks {
-    /// Starts the supervisor and, one after the other, the ranks. They find the MPI library of this host's installation first,
-    /// whatever library they were built with.
+    /// Starts the supervisor and, one after the other, the ranks. They find the MPI library of this host's
+    /// installation first, even if they were built with another one.
     ///
     /// # Errors
-    /// Whatever the system refuses, most likely descriptors.
+    /// Fails with any error of the system, most likely for lack of descriptors.
     pub fn start(plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<HostRanks> {
         let mut host_ranks = HostRanks::new(plan, info, own, events)?;
         host_ranks.refused = host_ranks.plan.refusals(host_ranks.local_ranks.info.ranks());
         match host_ranks.refused.first().and_then(|(ranks, why)| Some((ranks.first()?, why.clone()))) {
-            // The job ends; nothing of it shall have run.
+            // The job ends; no part of it must have run.
             Some((rank, why)) => host_ranks.report_not_started(rank, why),
             None => host_ranks.start_next(events),
         }
         Ok(host_ranks)
     }
 
-    /// Begins with one rank, which runs already: the process `pid`, this one's parent, at the other end of a socket.
+    /// Begins with one rank, which runs already: the process `pid`, this one's parent, at the other end of a
+    /// socket.
     ///
     /// # Errors
-    /// As [`start`](Self::start); that process has ended.
+    /// Fails as [`start`](Self::start) does, or if that process has ended.
     pub fn adopt(
         plan: Plan,
         info: JobInfo,
@@ -171,43 +174,43 @@ impl HostRanks {
         })
     }
 
-    /// What happened since the last call, in order.
+    /// Takes the reports since the last call, in order.
     pub fn take_reports(&mut self) -> Vec<Report> {
         self.collect_prints();
         self.tell_events();
         std::mem::take(&mut self.reports)
     }
 
-    /// Prints are reported in their order with everything else a rank does.
+    /// Collects prints, so that they are reported in their order with the other events of a rank.
     fn collect_prints(&mut self) {
         for print in self.pipes.take() {
             self.reports.push(Report::Printed { rank: print.from, stream: print.stream, bytes: print.bytes });
         }
     }
 
-    /// Listens to ranks, or pauses because the launcher does not keep up with the reports.
+    /// Pauses reading messages of ranks while the launcher does not keep up with the reports, or resumes it.
     pub fn set_reading_paused(&mut self, reading_paused: bool) {
         self.reading_paused = reading_paused;
     }
 
-    /// Has the supervisor say on `stream`, which this process writes, that this process lives, as often as asked, while it is
-    /// stopped.
+    /// Makes the supervisor send beats on `stream`, which this process writes, at this interval while this
+    /// process is stopped.
     pub fn start_beats(&self, stream: BorrowedFd<'_>, key: BeatKey, every: Duration) {
         let every_ms = every.as_millis() as u32;
         self.supervisor.send(&ToSupervisor::StartBeats { number: 0, every_ms, key }, &[stream]);
     }
 
-    /// True for a rank of this host.
+    /// Returns true for a rank of this host.
     pub fn has(&self, rank: u32) -> bool {
         self.local_ranks.has(rank)
     }
 
-    /// Whether it has said its last word.
+    /// Returns true if it has reported its end.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Something is ready.
+    /// Handles a descriptor that is ready.
     pub fn handle(&mut self, source: Source, ready: Ready, events: &Events) {
         match source {
             Source::Supervisor => self.handle_supervisor(events),
@@ -225,7 +228,7 @@ impl HostRanks {
         }
     }
 
-    /// Does what it is told.
+    /// Obeys an order.
     pub fn obey(&mut self, order: Order, events: &Events) {
         match order {
             Order::Tell { rank, message } => {
@@ -262,7 +265,8 @@ impl HostRanks {
         }
     }
 
-    /// Passes a signal on to all ranks. The launcher of a program that was started alone is in its process group: a terminal signals both.
+    /// Passes a signal on to all ranks. The launcher of a program that was started alone is in its process
+    /// group: a terminal signals both.
     fn signal(&mut self, signal: i32) {
         self.supervisor.send(&ToSupervisor::Signal { signal }, &[]);
         if self.local_ranks.info.joined
@@ -274,7 +278,7 @@ impl HostRanks {
 
     fn end(&mut self, grace_ms: u32) {
         if self.telling.is_some() {
-            // A second order to end waits for nothing any more.
+            // After a second order to end nothing is waited for.
             return self.stop_telling();
         }
         self.signal_adopted(if grace_ms > 0 { Signal::TERM } else { Signal::KILL });
@@ -298,7 +302,7 @@ impl HostRanks {
 
     // ---- time -----------------------------------------------------------------------------------------
 
-    /// When [`check`](Self::check) next has something to do.
+    /// Returns the next time at which [`check`](Self::check) has work.
     pub fn deadline(&self) -> Option<Instant> {
         let now = Instant::now();
         let closed = self.closed.iter().map(|&(_, at)| at).min();
@@ -322,7 +326,7 @@ impl HostRanks {
         all.into_iter().flatten().min()
     }
 
-    /// Does what is due.
+    /// Handles deadlines that have passed.
     pub fn check(&mut self, now: Instant, events: &Events) {
         self.pipes.look(now);
         self.look_for_foreign(now);
@@ -346,7 +350,7 @@ impl HostRanks {
         }
     }
 
-    /// Sends ranks what waits for them, and reads or does not read what they print. To be called after everything else.
+    /// Sends ranks their messages, and pauses or resumes reading their output. Called after everything else.
     pub fn flush(&mut self, events: &Events) {
         self.held_back = false;
         for (channel, local_rank) in self.channels.iter_mut().zip(self.local_ranks.all()) {

@@ -1,7 +1,7 @@
-//! The orders that a host gets and the reports that it gives: the messages between the job and the ranks of one host.
+//! Orders to a host and reports from it: the messages between the job and the ranks of one host.
 //!
-//! Owns their shape, which is the same whether both are in one process or on two machines. Ranks are numbered as in the
-//! job. No descriptor is among them: descriptors stay on their host.
+//! Owns their shape, which is the same in one process and between two machines. Ranks have the job's numbers.
+//! No descriptor is among them: descriptors stay on their host.
 
 use std::ops::Range;
 
@@ -16,33 +16,33 @@ use crate::plan::Plan;
 /// An order to a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// Pass this on to a rank.
+    /// Pass a message on to a rank.
     Tell {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// What.
+        /// The message.
         message: FromLauncher,
     },
-    /// Pass this on to a further lane of a rank.
+    /// Pass a message on to a further lane of a rank.
     TellLane {
-        /// Which rank.
+        /// The rank.
         rank: u32,
-        /// Which of its lanes, from 1.
+        /// The number of the lane, from 1.
         number: u8,
-        /// What.
+        /// The message.
         message: FromLauncher,
     },
-    /// Kill a rank and listen to it no more.
+    /// Kill a rank and read its messages no more.
     Kill {
-        /// Which.
+        /// The rank.
         rank: u32,
     },
     /// Let ranks join the job that were held for a debugger.
     Admit {
-        /// Which; some may be of other hosts.
+        /// The ranks; some may be of other hosts.
         ranks: Range<u32>,
     },
-    /// The job has more ranks: tell those of the host, and start its own.
+    /// The job has more ranks: tell those of the host, and start the host's new ones.
     Spawn {
         /// All of the new ranks.
         world: SpawnedWorld,
@@ -51,41 +51,42 @@ pub enum Order {
     },
     /// Send a signal to all ranks.
     Signal {
-        /// Its number.
+        /// The number of the signal.
         signal: i32,
     },
-    /// End all processes: politely, and after `grace_ms` by force. Ends with [`Report::Empty`].
+    /// End all processes: politely, and after `grace_ms` by force. [`Report::Empty`] follows at the end.
     End {
-        /// Time to react to SIGTERM, in ms.
+        /// The time to react to SIGTERM, in ms.
         grace_ms: u32,
     },
-    /// So much of what ranks printed has been passed on.
+    /// Bytes that ranks have printed were passed on.
     Room {
-        /// Where they printed it.
+        /// The stream that they were printed to.
         stream: Stream,
-        /// How much.
+        /// The number of bytes.
         bytes: u32,
     },
-    /// The stream that ranks print to has no reader any more.
+    /// A stream that ranks print to has no reader any more.
     Shut {
-        /// Where.
+        /// The stream.
         stream: Stream,
     },
-    /// Standard input of the ranks that get it, at most as much as they have room for; nothing: its end.
+    /// Standard input for the ranks that get it, at most as much as they have room for; no bytes mean its
+    /// end.
     Feed {
-        /// The next of it.
+        /// The next bytes.
         bytes: Vec<u8>,
     },
-    /// Report what time it is there, at once.
+    /// Report the host's clock at once.
     TellClock {
-        /// What time it is here, in ns; comes back with the answer.
+        /// The launcher's clock, in ns; the answer repeats it.
         asked_ns: u64,
     },
-    /// Report what all ranks do: counters, links, what they wait for.
+    /// Report the state of all ranks: counters, links, waits.
     Count {
-        /// Comes back with the answer.
+        /// The number of the request, which the answer repeats.
         question: u32,
-        /// How long ranks may take, in ms: one that computes does not come by.
+        /// The time that ranks have, in ms: a rank that computes does not answer.
         timeout_ms: u32,
     },
 }
@@ -95,140 +96,141 @@ pub enum Order {
 pub enum Report {
     /// The rank's program runs.
     Started {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// Its process.
+        /// The process id.
         pid: u32,
-        /// The path of the program that this runs.
+        /// The path of the program that it runs.
         executable: Vec<u8>,
     },
     /// The rank's program could not be started.
     NotStarted {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// The job's exit status then.
+        /// The job's exit status in this case.
         status: u8,
-        /// Which program.
+        /// The name of the program.
         name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The rank said something that concerns the job.
+    /// The rank sent a message that concerns the job.
     Said {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// What.
+        /// The message.
         message: ToLauncher,
     },
-    /// A further lane of the rank said something that concerns other hosts.
+    /// A further lane of the rank sent a message that concerns other hosts.
     SaidOnLane {
-        /// Which rank.
+        /// The rank.
         rank: u32,
-        /// Which of its lanes, from 1.
+        /// The number of the lane, from 1.
         number: u8,
-        /// What.
+        /// The message.
         message: ToLauncher,
     },
     /// The rank broke the rules and is being killed.
     Broke {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// How, as a text that follows its name.
+        /// The violation, as a text that follows its name.
         how: String,
     },
-    /// The rank printed whole lines, or one whose end did not come.
+    /// The rank printed whole lines, or a line whose end did not come.
     Printed {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// Where.
+        /// The stream.
         stream: Stream,
-        /// What.
+        /// The printed bytes.
         bytes: Vec<u8>,
     },
-    /// The host's ranks that get standard input took so much of it, all of them.
+    /// All ranks of the host that get standard input have taken these bytes of it.
     Fed {
-        /// How much.
+        /// The number of bytes.
         bytes: u32,
     },
-    /// They take no more of it.
+    /// Those ranks take no more of it.
     Full,
-    /// The rank's process has ended; all that it said and printed was told before.
+    /// The rank's process has ended; all its messages and output were reported before.
     Exited {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// How.
+        /// The way in which it ended.
         exit: Exit,
     },
-    /// Answer to [`Order::Count`].
+    /// Answers [`Order::Count`].
     Counted {
-        /// As asked.
+        /// The number of the request.
         question: u32,
-        /// Of each of the host's ranks, in order.
+        /// The counts of each of the host's ranks, in order.
         counts: Vec<Counts>,
     },
-    /// Answer to [`Order::TellClock`].
+    /// Answers [`Order::TellClock`].
     Clock {
-        /// As asked.
+        /// The launcher's clock from the order.
         asked_ns: u64,
-        /// What time it is, in ns of the host's monotonic clock.
+        /// The time in ns of the host's monotonic clock.
         at_ns: u64,
     },
-    /// The next of the events that a rank has recorded, told after the end of all processes.
+    /// The next events that a rank has recorded, reported after the end of all processes.
     Recorded {
-        /// Which rank.
+        /// The rank.
         rank: u32,
         /// Whole records, as [`LogReader::read`](canele_trace::LogReader::read) gives them.
         records: Vec<u8>,
     },
-    /// That was all of this rank.
+    /// All events of this rank were reported.
     RecordedAll {
-        /// Which rank.
+        /// The rank.
         rank: u32,
-        /// Events that found no room.
+        /// The number of events that found no room.
         missing: u64,
     },
-    /// The supervisor of the ranks was killed; so are they.
+    /// The supervisor of the ranks was killed, and the ranks with it.
     SupervisorDied {
-        /// Its process.
+        /// The process id.
         pid: u32,
     },
-    /// The ranks of the host were not started, or cannot join the job: why, as a whole sentence.
+    /// The ranks of the host were not started, or cannot join the job.
     Failed {
-        /// The job's exit status then.
+        /// The job's exit status in this case.
         status: u8,
-        /// Why.
+        /// The reason, as a whole sentence.
         text: String,
     },
-    /// Last word, said for it: nothing is heard any more of its host.
+    /// The last report, made in the host's place: the host is no longer heard from.
     Lost {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// What the remote shell printed to its standard error.
+    /// The remote shell printed to its standard error.
     Remarked {
-        /// Whole lines, or one whose end did not come.
+        /// Whole lines, or a line whose end did not come.
         bytes: Vec<u8>,
     },
-    /// Last word: no process of the host is left but these, which cannot be killed.
+    /// The last report: no process of the host is left but these, which cannot be killed.
     Empty {
         /// Their process ids.
         left: Vec<u32>,
     },
 }
 
-/// The counters and links of one rank, and what it does.
+/// The counters, links and state of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Of after the question, or its last.
+    /// True if the counters are newer than the request, or the rank's last ones.
     pub current: bool,
-    /// By name; empty before the rank has initialised.
+    /// The counters by name; empty before the rank has initialised.
     pub counters: Vec<(String, u64)>,
-    /// Of after the question; none if the rank did not come by, or has none any more.
+    /// The links, newer than the request; none if the rank did not answer, or has none any more.
     pub links: Option<Links>,
-    /// What its threads wait for, as it last told.
+    /// The waits of its threads, as it last reported them.
     pub waits: Option<Waits>,
-    /// Where the calls of the thread lie that told, innermost first; of a rank that did not come by, where it computes.
+    /// The code places of the reporting thread's calls, innermost first; for a rank that did not answer, the
+    /// place where it computes.
     pub calls: Vec<CodePlace>,
-    /// What the system says of its process.
+    /// The system's data of its process.
     pub process: Option<ProcessState>,
 }

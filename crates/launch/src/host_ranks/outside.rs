@@ -1,6 +1,6 @@
-//! What the system tells of a rank's process: whether it runs, sleeps or is stopped, and which files its calls lie in.
+//! The system's data of a rank's process: its state, and the files that its calls lie in.
 //!
-//! Reads `/proc` of processes of the same user, which needs no right to trace them. Everything may be missing.
+//! Reads `/proc` of processes of this user, which needs no right to trace them. Every file may be missing.
 
 use canele_sys::bounded_read::read_kernel;
 use std::collections::HashMap;
@@ -10,12 +10,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Threads of a process that are looked at.
+/// The most threads of a process that are read.
 const MOST_THREADS: usize = 64;
-/// Bytes of a name that are told.
+/// The most bytes of a name in a report.
 const MOST_NAME: usize = 40;
 
-/// What the process of a rank does, as the system sees it.
+/// The state of a rank's process, as the system sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessState {
     /// The letter of proc(5): `R` if any of its threads runs, else that of its first thread.
@@ -29,13 +29,13 @@ pub struct ProcessState {
 pub struct CodePlace {
     /// The file that the code was loaded from.
     pub module: String,
-    /// Its length in bytes, by which another host knows whether it has the same one.
+    /// Its length in bytes, by which another host checks if it has the same file.
     pub module_bytes: u64,
-    /// The address as the file has it.
+    /// The address in the file's numbering.
     pub address: u64,
 }
 
-/// What the process does now; nothing if there is none.
+/// Returns the present state of a process; none if it does not exist.
 pub fn process_state(pid: u32) -> Option<ProcessState> {
     let first = letter(Path::new(&format!("/proc/{pid}")))?;
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -48,18 +48,19 @@ pub fn process_state(pid: u32) -> Option<ProcessState> {
     })
 }
 
-/// Whether the thread with this folder in `/proc` runs, or waits for a processor only.
+/// Returns true if the thread with this folder in `/proc` runs, or waits only for a processor.
 pub fn is_running(thread: &Path) -> bool {
     letter(thread) == Some('R')
 }
 
 fn letter(folder: &Path) -> Option<char> {
     let stat = read_kernel(folder.join("stat")).ok()?;
-    // The name before it may have any characters.
+    // The preceding name may contain any characters.
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Where these return addresses of the process lie: the calls before them. Those outside of any file are left out.
+/// Returns the code places of the calls before these return addresses of the process. Addresses outside of
+/// any file are left out.
 pub fn places_of(pid: u32, returns: &[u64]) -> Vec<CodePlace> {
     if returns.is_empty() {
         return Vec::new();
@@ -71,9 +72,9 @@ pub fn places_of(pid: u32, returns: &[u64]) -> Vec<CodePlace> {
 
 /// The files that a process has mapped.
 struct MappedModules<'a> {
-    /// First and last address behind it, and the file.
+    /// The first address, the address behind the last, and the file of each mapping.
     ranges: Vec<(u64, u64, &'a str)>,
-    /// Of each file, its length, and what is to be subtracted from addresses; nothing if it cannot be read.
+    /// The length of each file, and the number to subtract from addresses; none if it cannot be read.
     files: HashMap<&'a str, Option<(u64, u64)>>,
 }
 
@@ -103,7 +104,7 @@ impl<'a> MappedModules<'a> {
     }
 }
 
-/// The length of a file of code, and whether it is loaded where it says.
+/// Returns the length of a file of code, and true if it is loaded at its own addresses.
 fn look_at(module: &str) -> Option<(u64, bool)> {
     const EXECUTABLE: u16 = 2;
     let mut file = File::open(module).ok()?;

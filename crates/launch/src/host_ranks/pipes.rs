@@ -1,7 +1,8 @@
-//! What processes print, read from their pipes in whole lines.
+//! The output of processes, read from their pipes in whole lines.
 //!
-//! Owns the reading ends. Never reads further than there is room for at the taker of the lines. A line without its end
-//! (a prompt) is given out after a moment in which its pipe is empty; a pipe that is not read keeps its line together.
+//! Owns the reading ends. Never reads more than the receiver of the lines has room for. A line without its
+//! end (a prompt) is returned after its pipe is empty for a moment; a pipe that is not read keeps its line
+//! together.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,15 +10,16 @@ use std::time::{Duration, Instant};
 
 use crate::events::{Events, Ready, Source, Stream};
 
-/// How long an unfinished line is held back.
+/// The time for which an unfinished line is held back.
 const PROMPT: Duration = Duration::from_millis(100);
-/// The longest line in bytes that is held back.
+/// The longest line that is held back, in bytes.
 const LONGEST_LINE: usize = 64 * 1024;
-/// A read of more bytes than a writer puts into a pipe at once (PIPE_BUF) belongs to a large write, of which more follows.
+/// The size of an atomic write (PIPE_BUF). A read of more bytes belongs to a large write, of which more
+/// follows.
 const PART_OF_WRITE: usize = 4096;
-/// Reads in a row from a pipe whose writers may still be writing.
+/// The most consecutive reads from a pipe whose writers may still be writing.
 const READS: u32 = 64;
-/// Bytes of each stream that may be under way.
+/// The number of bytes of each stream that may be under way.
 const ROOM: i64 = 256 * 1024;
 
 /// One stream of one process.
@@ -32,14 +34,14 @@ struct Pipe {
     watched: bool,
 }
 
-/// What a process printed.
+/// Output of a process.
 #[derive(Debug)]
 pub struct Print {
-    /// Which process.
+    /// The number of the process.
     pub from: u32,
-    /// Where.
+    /// The stream.
     pub stream: Stream,
-    /// Whole lines, or one whose end did not come.
+    /// Whole lines, or a line whose end did not come.
     pub bytes: Vec<u8>,
 }
 
@@ -48,7 +50,7 @@ pub struct Print {
 pub struct Pipes {
     first: u32,
     pipes: Vec<Option<Pipe>>,
-    /// Of standard output and standard error; below 0 after the last words of a process.
+    /// The room of standard output and standard error; below 0 after the last output of a process.
     room: [i64; 2],
     /// True for a stream that has no reader any more.
     shut: [bool; 2],
@@ -56,19 +58,19 @@ pub struct Pipes {
 }
 
 impl Pipes {
-    /// None yet; `first` is the smallest number of a process.
+    /// Returns a set without pipes; `first` is the smallest number of a process.
     pub fn new(first: u32) -> Pipes {
         Pipes { first, pipes: Vec::new(), room: [ROOM; 2], shut: [false; 2], prints: Vec::new() }
     }
 
-    /// What process `from` is given as `stream`.
+    /// Opens the pipe that process `from` gets as `stream`.
     ///
     /// # Errors
-    /// As pipe2(2), epoll_ctl(2).
+    /// Fails as pipe2(2) and epoll_ctl(2) do.
     pub fn open(&mut self, from: u32, stream: Stream, events: &Events) -> io::Result<OwnedFd> {
         let (end, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         if self.shut[stream as usize] {
-            return Ok(writer); // Without a reader, so that a rank that starts late learns of it, too.
+            return Ok(writer); // It has no reader, so that a rank that starts late learns of it, too.
         }
         rustix::io::ioctl_fionbio(&end, true)?;
         events.add(&end, Source::Printed(from, stream), Ready::IN)?;
@@ -85,18 +87,18 @@ impl Pipes {
         (from - self.first) as usize * 2 + stream as usize
     }
 
-    /// What was printed since the last call, in order.
+    /// Takes the output since the last call, in order.
     pub fn take(&mut self) -> Vec<Print> {
         std::mem::take(&mut self.prints)
     }
 
-    /// So much has been passed on.
+    /// Adds room for bytes that have been passed on.
     pub fn give_room(&mut self, stream: Stream, bytes: u32) {
         let room = &mut self.room[stream as usize];
         *room = (*room + i64::from(bytes)).min(ROOM);
     }
 
-    /// Closes a stream that has no reader any more: ranks notice it as usual, when they write into a pipe without a reader.
+    /// Closes a stream that has no reader any more: ranks notice it when they write, as with any pipe.
     pub fn shut(&mut self, stream: Stream) {
         self.shut[stream as usize] = true;
         for slot in &mut self.pipes {
@@ -119,7 +121,7 @@ impl Pipes {
         self.read_up_to(from, Stream::Error, READS);
     }
 
-    /// After the last writer has gone: reads the rest.
+    /// Reads the rest after the last writer has gone.
     pub fn finish(&mut self) {
         for from in 0..self.pipes.len().div_ceil(2) as u32 {
             self.drain(self.first + from);
@@ -148,7 +150,7 @@ impl Pipes {
         }
     }
 
-    /// Gives out unfinished lines of which nothing more has come for a moment.
+    /// Returns unfinished lines that have not grown for a moment.
     pub fn look(&mut self, now: Instant) {
         let stale = |pipe: &Pipe| pipe.is_held_back(&self.room) && now >= pipe.held_since + PROMPT;
         let stale = self.pipes.iter().flatten().filter(|pipe| stale(pipe));
@@ -164,14 +166,14 @@ impl Pipes {
         }
     }
 
-    /// Waits for the pipes for which there is room.
+    /// Watches the pipes for which there is room.
     pub fn watch(&mut self, events: &Events) {
         for pipe in self.pipes.iter_mut().flatten() {
             pipe.watch(self.room[pipe.stream as usize] > 0, events);
         }
     }
 
-    /// When [`look`](Self::look) next has something to give out.
+    /// Returns the next time at which [`look`](Self::look) has work.
     pub fn deadline(&self) -> Option<Instant> {
         let held = self.pipes.iter().flatten().filter(|pipe| pipe.is_held_back(&self.room));
         held.map(|pipe| pipe.held_since + PROMPT).min()
@@ -179,7 +181,7 @@ impl Pipes {
 }
 
 impl Pipe {
-    /// Gives out the whole lines among what is held and `bytes`, and holds the rest.
+    /// Moves the whole lines among the held bytes and `bytes` to `prints`, and holds the rest.
     fn take(&mut self, bytes: &[u8], room: &mut [i64; 2], prints: &mut Vec<Print>) {
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         if whole > 0 {
@@ -195,7 +197,7 @@ impl Pipe {
         }
     }
 
-    /// True if the beginning of a line waits for its end, and the pipe is read.
+    /// Returns true if the start of a line waits for its end, and the pipe is read.
     fn is_held_back(&self, room: &[i64; 2]) -> bool {
         !self.held.is_empty() && room[self.stream as usize] > 0
     }
@@ -212,9 +214,9 @@ impl Pipe {
         if wanted == self.watched {
             return;
         }
-        // Out of the set, not merely uninteresting: a hang-up would be reported all the same.
+        // The pipe is removed from the set, because a hang-up would be reported even without interest in it.
         if wanted {
-            // It was in the set before and the set has not shrunk.
+            // The pipe was in the set before and the set has not shrunk.
             let _ = events.add(self.end.as_fd(), Source::Printed(self.from, self.stream), Ready::IN);
         } else {
             events.remove(self.end.as_fd());
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!(rustix::io::write(writer, bytes).unwrap(), bytes.len());
     }
 
-    /// A pipe of rank 0 that is read no further, in the middle of a line.
+    /// Returns a pipe of rank 0 that is no longer read, in the middle of a line.
     fn without_room() -> (Pipes, OwnedFd) {
         let mut pipes = Pipes::new(0);
         let writer = pipes.open(0, Stream::Out, &Events::new().unwrap()).unwrap();

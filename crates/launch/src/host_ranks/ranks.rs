@@ -1,4 +1,4 @@
-//! What ranks say and how they end. Owns these reactions of a host.
+//! Messages of ranks and their ends. Owns these reactions of a host.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,11 +12,12 @@ use crate::events::Events;
 use crate::failure::Exit;
 use crate::supervisor::ToSupervisor;
 
-/// How long a rank may live on after its control socket has closed without its having finalised.
+/// The time that a rank may live on after its control socket has closed before it finalised.
 const CLOSED_GRACE: Duration = Duration::from_secs(1);
-/// Messages of one rank handled in a row, so that one cannot keep the host from the others.
+/// The most messages of one rank that are handled in a row, so that one rank cannot keep the host from the
+/// others.
 pub(super) const AT_A_TIME: u32 = 64;
-/// The same after its end: more than its socket can hold.
+/// The most messages of a rank that are handled after its end: more than its socket can hold.
 const LAST_WORDS: u32 = 4096;
 
 impl HostRanks {
@@ -31,7 +32,7 @@ impl HostRanks {
         self.countings.iter_mut().for_each(|counting| counting.note_links(place, links));
     }
 
-    /// Queues what ranks are owed to by others of their host.
+    /// Queues the messages that ranks get because of other ranks of their host.
     pub(super) fn post(&mut self) {
         for message in self.local_ranks.take_messages() {
             if let Some(channel) = self.channel_mut(message.to) {
@@ -55,7 +56,7 @@ impl HostRanks {
                         message if is_truncated => self.local_ranks.handle_truncated(rank, message),
                         message => self.local_ranks.handle(rank, message, descriptor),
                     };
-                    // Before whatever the job answers: the welcome comes first.
+                    // These come before the job's answers: the welcome is first.
                     self.post();
                     match handled {
                         Ok(Some(ToLauncher::Links(links))) => self.note_links(rank, &links),
@@ -77,13 +78,13 @@ impl HostRanks {
         }
     }
 
-    /// The process of a rank has ended, or there is none.
+    /// Handles the end of a rank's process, or a rank without one.
     pub(super) fn handle_ended(&mut self, rank: u32, events: &Events) {
         self.local_ranks.handle_ended(rank);
         self.lanes.handle_ended(rank, events);
     }
 
-    /// The job has more ranks, of which these are on this host.
+    /// Adds ranks to the job, of which these are on this host.
     pub(super) fn grow(&mut self, world: &SpawnedWorld, here: &[u32]) -> io::Result<()> {
         let mut grown = self.local_ranks.grow(world.clone(), here.iter().copied());
         self.lanes.each(|ranks| {
@@ -94,7 +95,7 @@ impl HostRanks {
         grown
     }
 
-    /// Kills a rank that cannot be trusted; its exit then tells why.
+    /// Kills a rank that cannot be trusted; the report of its exit gives the reason.
     pub(super) fn broke_rules(&mut self, rank: u32, how: String, events: &Events) {
         self.reports.push(Report::Broke { rank, how });
         self.kill(rank, events);
@@ -110,7 +111,8 @@ impl HostRanks {
         }
     }
 
-    /// How the process ends after it has finalised is no matter of the job, which it had begun before it had one.
+    /// Handles the end of an adopted process. Its end after it has finalised does not matter to the job,
+    /// which began later than the process.
     pub(super) fn handle_adopted_exit(&mut self, rank: u32, events: &Events) {
         let Some(index) = self.adopted.iter().position(|adopted| adopted.rank == rank) else { return };
         let adopted = self.adopted.swap_remove(index);
@@ -125,7 +127,7 @@ impl HostRanks {
     }
 
     pub(super) fn handle_exit(&mut self, rank: u32, exit: Exit, events: &Events) {
-        // What it said and printed before comes first (invariant I19).
+        // Its messages and output come first (invariant I19).
         let Some(channel) = self.channel_mut(rank) else { return };
         channel.mute();
         self.read_rank(rank, LAST_WORDS, events);

@@ -1,18 +1,20 @@
-//! What is given back of spawned ranks that have ended: a job may spawn any number of them, one after the other.
+//! Resources that are freed after the end of spawned ranks: a job may spawn any number of them, one after the
+//! other.
 //!
-//! Owns the decision when no living rank can ask for anything of such a rank. Its inbox goes at once: its peers have it, or are told of its end. Its
-//! regions stay as long as a rank lives that had a link with it, for messages that it has sent may lie in them. Ranks of the job's start
-//! keep everything, so that their last counters can be shown.
+//! Owns the decision when no living rank can ask for anything of such a rank. Its inbox is freed at once: its
+//! peers have it, or are told of its end. Its regions stay while a rank lives that had a link with it,
+//! because messages that it has sent may lie in them. Ranks of the job's start keep everything, so that their
+//! last counters can be shown.
 
 use super::local_ranks::LocalRanks;
 
 impl LocalRanks {
-    /// True of a spawned rank whose inbox and links were given back after its end.
+    /// Returns true for a spawned rank whose inbox and links were freed after its end.
     pub(super) fn is_released(&self, rank: u32) -> bool {
         rank >= self.info.size && self.has(rank) && self.of(rank).ended
     }
 
-    /// The process of a rank has ended.
+    /// Handles the end of a rank's process.
     pub fn handle_ended(&mut self, rank: u32) {
         self.of_mut(rank).ended = true;
         self.regions.forget_keeper(rank);
@@ -24,7 +26,7 @@ impl LocalRanks {
         self.release_left_behind();
     }
 
-    /// Gives back regions and links of ranks that have ended, of which no other is left that had a link with them.
+    /// Frees regions and links of ended ranks whose linked ranks have all ended.
     fn release_left_behind(&mut self) {
         for rank in std::mem::take(&mut self.left_behind) {
             if self.regions.has_any_of(rank) && self.has_living_peer(rank) {
@@ -36,7 +38,8 @@ impl LocalRanks {
         }
     }
 
-    /// True if a rank that is in the library had a link with this one. Ranks of other jobs count as long as the job lasts.
+    /// Returns true if a rank that is in the library had a link with this one. Ranks of other jobs count
+    /// while the job lasts.
     fn has_living_peer(&self, rank: u32) -> bool {
         let lives = |peer: u32| !self.has(peer) || self.of(peer).is_inside();
         self.links.iter().any(|&(one, other)| match rank {
@@ -58,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// A job of one rank, which begins.
+    /// Returns a job of one rank, which begins.
     fn job() -> LocalRanks {
         let mut all = LocalRanks::new(JobInfo::new(vec![Host::this(1)]), RankSet::from(0..1)).unwrap();
         begin(&mut all, 0);
@@ -146,7 +149,7 @@ mod tests {
         let memory = region(&mut all, dead, 7);
         all.take_messages();
         assert_eq!(memory.strong_count(), 1, "messages for the living may lie in it");
-        // What was under way to the dead one when it ended.
+        // This was under way to the dead rank when it ended.
         let ring = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
         all.handle(0, ToLauncher::Ring { to: dead }, Some(ring.into())).unwrap();
         all.handle(0, ToLauncher::Connect { peers: vec![dead] }, None).unwrap();

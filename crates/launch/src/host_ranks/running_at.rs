@@ -1,8 +1,10 @@
-//! Where processes compute: the instruction that a running thread of each is at, read while the thread is stopped for a moment.
+//! The instruction that a running thread of each process is at, read while the thread is stopped for a
+//! moment.
 //!
-//! Ranks that do not come by cannot tell it themselves. The process that asks is an ancestor of theirs, which may trace them (ptrace(2)) where the system
-//! allows any tracing; where it does not, nothing is known. A thread of its own does it: when that ends, the system lets go of all that it
-//! traces, stopped or not yet, so no way out of here leaves a process stopped.
+//! Ranks outside of the library cannot report it themselves. The asking process is an ancestor of theirs,
+//! which may trace them (ptrace(2)) if the system allows any tracing; otherwise nothing is known. A thread of
+//! its own does it. When that thread ends, the system releases all that it traces, stopped or not yet, so no
+//! error here leaves a process stopped.
 
 use std::fs;
 use std::thread;
@@ -12,14 +14,14 @@ use canele_sys::traced_thread::{TraceStop, TracedThread};
 
 use super::outside::is_running;
 
-/// How long threads may take to stop: those that wait for a processor need longer.
+/// The time in which threads must stop: those that wait for a processor need longer.
 const STOP_TIMEOUT: Duration = Duration::from_millis(50);
-/// Between two looks whether they have.
+/// The pause between two checks if they have stopped.
 const LOOK: Duration = Duration::from_micros(100);
-/// Threads of a process among which one that runs is looked for.
+/// The most threads of a process that are searched for a running one.
 const MOST_THREADS: usize = 64;
 
-/// Of each process the address that one of its running threads is at; nothing where that is not known.
+/// Returns for each process the address that one of its running threads is at; none if it is not known.
 pub fn running_at(processes: &[u32]) -> Vec<Option<u64>> {
     let threads: Vec<_> = processes.iter().map(|pid| running_thread(*pid)).collect();
     let none = vec![None; processes.len()];
@@ -30,7 +32,7 @@ pub fn running_at(processes: &[u32]) -> Vec<Option<u64>> {
     tracer.ok().and_then(|tracer| tracer.join().ok()).unwrap_or(none)
 }
 
-/// The first thread of the process that runs.
+/// Returns the first running thread of the process.
 fn running_thread(pid: u32) -> Option<u32> {
     let folder = format!("/proc/{pid}/task");
     let threads = fs::read_dir(folder).ok()?.flatten().take(MOST_THREADS);
@@ -38,7 +40,7 @@ fn running_thread(pid: u32) -> Option<u32> {
     running.find_map(|thread| thread.file_name().to_str()?.parse().ok())
 }
 
-/// Stops all of these threads, and reads where each is that stops in time.
+/// Stops these threads, and reads the address of each that stops in time.
 fn addresses(threads: &[Option<u32>]) -> Vec<Option<u64>> {
     let mut traced: Vec<Option<TracedThread>> =
         threads.iter().map(|thread| TracedThread::interrupt((*thread)?).ok()).collect();
@@ -67,12 +69,12 @@ mod tests {
     use super::super::outside::{places_of, process_state};
     use super::*;
 
-    /// Ended with the test, however that ends.
+    /// A child process that ends with the test in every case.
     struct Child(std::process::Child);
 
     impl Drop for Child {
         fn drop(&mut self) {
-            // One that has ended already needs no end.
+            // An ended child needs no kill.
             let _ = self.0.kill();
             let _ = self.0.wait();
         }
@@ -99,7 +101,7 @@ mod tests {
         let address = until(|| running_at(&[pid, sleeper.0.id(), 0])[0]).expect("where the shell computes");
         let place = places_of(pid, &[address + 1]);
         assert!(place.iter().all(|place| place.module.starts_with('/')) && !place.is_empty(), "{place:?}");
-        // It is let go of before it runs again.
+        // The thread is released before it runs again.
         until(|| process_state(pid).filter(|state| state.letter == "R")).expect("it goes on");
         until(|| process_state(sleeper.0.id()).filter(|state| state.letter == "S")).expect("it sleeps");
         assert_eq!(running_at(&[sleeper.0.id(), 0]), [None, None]);

@@ -1,6 +1,6 @@
 //! The regions of the ranks of one host, for their peers to map.
 //!
-//! Owns their descriptors, and which ranks keep each of them and want to be told when its owner drops it.
+//! Owns their descriptors, and the list of ranks that keep each of them and are told when its owner drops it.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -13,12 +13,12 @@ pub struct SharedRegions(HashMap<(u32, u64), SharedRegion>);
 #[derive(Debug)]
 struct SharedRegion {
     memory: Rc<OwnedFd>,
-    /// Each once, so there are no more than ranks.
+    /// Each rank once, so there are no more entries than ranks.
     keeping_ranks: Vec<u32>,
 }
 
 impl SharedRegions {
-    /// Adds a region; false if its owner has one of that id already.
+    /// Adds a region; returns false if its owner has one of that id already.
     pub fn add(&mut self, region: (u32, u64), memory: OwnedFd) -> bool {
         let shared = SharedRegion { memory: Rc::new(memory), keeping_ranks: Vec::new() };
         self.0.insert(region, shared).is_none()
@@ -31,12 +31,12 @@ impl SharedRegions {
         Some(shared.memory.clone())
     }
 
-    /// A rank has ended: it keeps no region any more.
+    /// Forgets a rank that has ended: it keeps no region any more.
     pub fn forget_keeper(&mut self, rank: u32) {
         self.0.values_mut().for_each(|shared| shared.keeping_ranks.retain(|keeping| *keeping != rank));
     }
 
-    /// True if a rank has any.
+    /// Returns true if a rank has any.
     pub fn has_any_of(&self, owner: u32) -> bool {
         self.0.keys().any(|(of, _)| *of == owner)
     }

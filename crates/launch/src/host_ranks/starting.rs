@@ -1,4 +1,4 @@
-//! How the ranks of a host are started, and what their supervisor says. Owns these reactions of a host.
+//! The start of a host's ranks, and messages of their supervisor. Owns these reactions of a host.
 
 use std::io;
 use std::ops::Range;
@@ -19,7 +19,8 @@ use crate::supervisor::{FromSupervisor, ToSupervisor};
 use crate::supervisor_handle;
 
 impl HostRanks {
-    /// Starts the next rank, if one is left. One at a time: descriptors under way are bounded.
+    /// Starts the next rank, if one is left. One rank starts at a time, which bounds the descriptors under
+    /// way.
     pub(super) fn start_next(&mut self, events: &Events) {
         while !self.starting && self.ending_until.is_none() {
             let Some(rank) = self.local_ranks.ranks().rank(self.channels.len() as u32) else { return };
@@ -28,7 +29,7 @@ impl HostRanks {
                 Err(error) => {
                     let report = self.not_started(rank, error.to_string());
                     self.handle_not_started(rank, report, events);
-                    // The job ends, unless it can do without the rank.
+                    // The job ends, unless it can run without the rank.
                     if self.plan.here.contains(rank) {
                         return;
                     }
@@ -42,18 +43,18 @@ impl HostRanks {
         Report::NotStarted { rank, status: 1, name, why }
     }
 
-    /// The program of a rank at the start is not to be started.
+    /// Reports that the program of a rank at the start must not be started.
     pub(super) fn report_not_started(&mut self, rank: u32, why: String) {
         let report = self.not_started(rank, why);
         self.reports.push(report);
     }
 
-    /// The plan of which `rank` is.
+    /// Returns the plan that contains `rank`.
     fn plan_of(&self, rank: u32) -> &Plan {
         self.spawned.iter().find(|plan| plan.here.contains(rank)).unwrap_or(&self.plan)
     }
 
-    /// A rank has no process: it has a channel all the same, which is closed.
+    /// Gives a rank without a process a closed channel.
     fn handle_not_started(&mut self, rank: u32, report: Report, events: &Events) {
         let place = self.local_ranks.place(rank);
         if place == Some(self.channels.len()) {
@@ -67,13 +68,13 @@ impl HostRanks {
         self.reports.push(report);
     }
 
-    /// Drops the plans of spawned ranks all of which have ended.
+    /// Drops the plans of spawned ranks that have all ended.
     pub(super) fn drop_plans(&mut self) {
         let local_ranks = &self.local_ranks;
         self.spawned.retain(|plan| plan.here.iter().any(|rank| !local_ranks.of(rank).ended));
     }
 
-    /// The job has more ranks: tells those that are here, and starts its own.
+    /// Adds ranks to the job: tells those of this host, and starts its new ones.
     pub(super) fn spawn(&mut self, world: SpawnedWorld, mut plans: Vec<Plan>, events: &Events) {
         let ranks: Vec<u32> = plans.iter().flat_map(|plan| plan.here.iter()).collect();
         if let Err(error) = self.grow(&world, &ranks) {
@@ -86,7 +87,7 @@ impl HostRanks {
             self.refused.extend(plan.refusals(self.local_ranks.info.ranks()));
             match plan.write() {
                 Ok(file) => self.supervisor.send(&ToSupervisor::Add, &[file.as_fd()]),
-                // The supervisor says of each of its ranks that there is no plan.
+                // The supervisor reports for each of its ranks that there is no plan.
                 Err(error) => self.reports.push(Report::Remarked { bytes: format!("{error}\n").into() }),
             }
         }
@@ -133,7 +134,7 @@ impl HostRanks {
         Ok(())
     }
 
-    /// Standard input of the next rank that gets the launcher's: it inherits that, or is fed.
+    /// Returns standard input of the next rank that gets the launcher's: it inherits that, or is fed.
     fn input_of_next(&mut self, events: &Events) -> io::Result<OwnedFd> {
         if let Some(input) = self.own.input.take() {
             return Ok(input);
@@ -143,12 +144,12 @@ impl HostRanks {
         self.feed.get_or_insert_with(|| Feed::new(ranks())).open(events)
     }
 
-    /// Lets those of the ranks join the job that are of this host and were held.
+    /// Lets held ranks of this host join the job.
     pub(super) fn admit(&mut self, ranks: Range<u32>) {
         ranks.for_each(|rank| self.channel_mut(rank).into_iter().for_each(ControlChannel::admit));
     }
 
-    /// The program of a rank runs.
+    /// Reports that the program of a rank runs.
     pub(super) fn report_started(&mut self, rank: u32, pid: u32) {
         self.local_ranks.of_mut(rank).pid = Some(pid);
         // A script's process runs its interpreter, to which a debugger attaches.
@@ -193,7 +194,7 @@ impl HostRanks {
         }
     }
 
-    /// Ends the processes below here, because the supervisor that would is gone.
+    /// Ends the processes below this one, because the supervisor that ends them is gone.
     pub(super) fn take_over(&mut self) {
         self.reports.push(Report::SupervisorDied { pid: self.supervisor.pid() });
         let left = self.supervisor.take_over();

@@ -1,29 +1,30 @@
-//! The events that the ranks of a host have recorded, told after their end.
+//! The events that the ranks of a host have recorded, reported after their end.
 //!
-//! Owns how far that has come. The launcher hears them in parts, no faster than it takes them.
+//! Owns the progress of the report. The launcher gets them in parts, no faster than it takes them.
 
 use canele_trace::LogReader;
 
 use super::{HostRanks, Report};
 
-/// Records in a part.
+/// The number of records in a part.
 const PART: usize = 512;
-/// Parts that are told in a row.
+/// The most parts that are reported in a row.
 const AT_A_TIME: usize = 16;
 
-/// How far the telling of events has come.
+/// The progress of the report of events.
 #[derive(Debug, Default)]
 pub(super) struct TraceTelling {
-    /// Processes that are left: the last word.
+    /// The processes that are left, for the last report.
     left: Vec<u32>,
-    /// The place of the rank whose events are told.
+    /// The place of the rank whose events are reported.
     place: usize,
-    /// The record that is told next.
+    /// The next record to report.
     record: usize,
 }
 
 impl HostRanks {
-    /// The processes of this host have ended, but for those that are left: the last word, behind the events of the ranks.
+    /// Starts the last reports after the host's processes have ended: the events of the ranks, then the
+    /// processes that are left.
     pub(super) fn say_last_word(&mut self, left: Vec<u32>) {
         self.ending_until = None;
         self.telling = Some(TraceTelling { left, ..TraceTelling::default() });
@@ -32,7 +33,7 @@ impl HostRanks {
         }
     }
 
-    /// Tells no more events.
+    /// Stops the report of events.
     pub(super) fn stop_telling(&mut self) {
         if let Some(telling) = self.telling.take() {
             self.reports.push(Report::Empty { left: telling.left });

@@ -1,17 +1,19 @@
-//! Ranks that were cut off from others because they broke the rules. Owns what is told of it, to whom.
+//! Ranks that were cut off from others because they broke the rules. Owns the reports of it and their
+//! receivers.
 
 use canele_control::{FromLauncher, OnFailure, RankEnd};
 
 use super::Job;
 
-/// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
+/// The report that a rank found another one breaking the rules of rail or protocol, and accepts nothing more
+/// from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
-    /// Who found it.
+    /// The rank that found it.
     pub by: u32,
-    /// Who broke the rules.
+    /// The rank that broke the rules.
     pub of: u32,
-    /// How.
+    /// A description of the violation.
     pub what: String,
 }
 
@@ -22,15 +24,16 @@ impl Cut {
 }
 
 impl Job {
-    /// The next cut that was not taken yet.
+    /// Takes the next cut that was not taken yet.
     pub fn take_cut(&mut self) -> Option<Cut> {
         let cut = self.cuts.get(self.cuts_taken).cloned()?;
         self.cuts_taken += 1;
         Some(cut)
     }
 
-    /// Tells all ranks that are in the library, so that no rank waits for a message that cannot come; not if the job ends anyway. Several lanes of a
-    /// rank may cut the same one off; the others of its lanes learn that it is gone for them, too.
+    /// Tells all ranks that are in the library, so that no rank waits for a message that cannot come; not if
+    /// the job ends anyway. Several lanes of a rank may cut the same rank off; the rank's other lanes learn
+    /// that it is gone for them, too.
     pub(super) fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
         if of >= self.info.ranks() || of == by {
             return Err(format!("cut off rank {of} of {}", self.info.ranks()));

@@ -1,4 +1,5 @@
-//! Who is to be reached where on lanes beyond the first: each lane of a rank listens for itself, and links are made between lanes of one number.
+//! Addresses and links of lanes beyond the first: each lane of a rank listens for itself, and links are made
+//! between lanes of one number.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -13,13 +14,14 @@ pub type LaneOf = (u32, u8);
 /// The links between the lanes of one number.
 #[derive(Debug, Default)]
 pub(super) struct LaneLinks {
-    /// Pairs of different hosts (smaller rank first) one of which has asked for a link.
+    /// Pairs of ranks of different hosts (smaller rank first) of which one has asked for a link.
     links: HashSet<(u32, u32)>,
     addresses: HashMap<u32, Vec<RailAddress>>,
 }
 
 impl LaneLinks {
-    /// Where two ranks listen, the smaller one first, once one wants a link and both have said it.
+    /// Returns the addresses of two ranks, the smaller one first, once one asks for a link and both have sent
+    /// them.
     fn known(&self, pair: (u32, u32)) -> Option<[&Vec<RailAddress>; 2]> {
         self.links.get(&pair)?;
         Some([self.addresses.get(&pair.0)?, self.addresses.get(&pair.1)?])
@@ -27,10 +29,10 @@ impl LaneLinks {
 }
 
 impl Job {
-    /// Handles what a further lane of a rank says that concerns ranks of other hosts.
+    /// Handles a message of a further lane that concerns ranks of other hosts.
     ///
     /// # Errors
-    /// As [`Job::handle`].
+    /// Fails as [`Job::handle`] does.
     pub fn handle_of_lane(&mut self, (from, number): LaneOf, message: ToLauncher) -> Result<(), String> {
         let place = usize::from(number).checked_sub(1).filter(|_| number < MOST_LANES);
         let Some(place) = place else {
@@ -55,7 +57,7 @@ impl Job {
         }
     }
 
-    /// Takes the messages that wait to be sent to further lanes, in order.
+    /// Takes the queued messages to further lanes, in order.
     pub fn take_messages_to_lanes(&mut self) -> Vec<(LaneOf, FromLauncher)> {
         mem::take(&mut self.out_to_lanes)
     }
@@ -67,14 +69,15 @@ impl Job {
                 self.info.size
             ));
         }
-        // Asked by both at once: both have been, or will be, told by the first.
+        // If both ask at once, the first request informs both.
         if self.lanes[usize::from(number) - 1].links.insert((from.min(peer), from.max(peer))) {
             self.introduce_lanes(number, from, peer);
         }
         Ok(())
     }
 
-    /// Tells the lanes of this number of two ranks where the other listens, if one wants a link and both have said it.
+    /// Tells the lanes of this number of two ranks the addresses of each other, if one asks for a link and
+    /// both have sent them.
     fn introduce_lanes(&mut self, number: u8, one: u32, other: u32) {
         let pair = (one.min(other), one.max(other));
         let Some([firsts, seconds]) = self.lanes[usize::from(number) - 1].known(pair) else { return };

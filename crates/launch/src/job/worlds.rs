@@ -1,4 +1,5 @@
-//! The worlds of a job: that of its first ranks, and one for each spawn. Owns how they are added and which of them end together.
+//! The worlds of a job: that of its first ranks, and one for each spawn. Owns their addition and the decision
+//! which of them end together.
 
 use canele_control::SpawnedWorld;
 
@@ -6,7 +7,7 @@ use super::Job;
 use crate::member::Member;
 
 impl Job {
-    /// Adds ranks that are to be started, or are of another job.
+    /// Adds ranks that will be started, or are of another job.
     pub fn grow(&mut self, world: SpawnedWorld) {
         let is_elsewhere = world.origin.is_some();
         self.members.extend(world.hosts.iter().map(|_| Member { is_elsewhere, ..Member::default() }));
@@ -16,12 +17,13 @@ impl Job {
         }
     }
 
-    /// Forgets that a world was connected with others: none of its ranks runs.
+    /// Forgets the connections of a world none of whose ranks runs.
     pub fn disconnect_world(&mut self, first: u32) {
         self.worlds.remove_world(first);
     }
 
-    /// The ranks whose processes have not ended, of the worlds of these ranks and of those that are connected with them.
+    /// Returns the ranks whose processes have not ended, in the worlds of these ranks and in connected
+    /// worlds.
     pub fn running_connected_with(&self, ranks: &[u32]) -> Vec<u32> {
         let worlds = self.worlds.connected_worlds(&self.info, ranks);
         let ranks = worlds.into_iter().flat_map(|first| self.info.world_of(first));

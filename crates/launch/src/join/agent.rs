@@ -1,4 +1,5 @@
-//! The agent of a host whose ranks another launcher has started. Owns how it reaches the launcher of the job.
+//! The agent of a host whose ranks another launcher has started. Owns its connection to the launcher of the
+//! job.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -17,13 +18,13 @@ use super::{say, secret_of_agents};
 use crate::events::Events;
 use crate::remote;
 
-/// How long ranks are told why an agent has come to nothing.
+/// The time during which ranks that come are told why their agent failed.
 const REFUSING: Duration = Duration::from_secs(5);
 
 /// Serves the ranks that come to `listener`.
 ///
 /// # Errors
-/// Whatever the system refuses.
+/// Fails with any error of the system.
 pub fn serve(begin: JoinTask, listener: OwnedFd) -> io::Result<()> {
     rustix::thread::set_name(c"canele-agent")?;
     let events = Events::new()?;
@@ -46,7 +47,7 @@ pub fn serve(begin: JoinTask, listener: OwnedFd) -> io::Result<()> {
     }
 }
 
-/// A connection to the launcher, over whichever of its addresses answers first.
+/// Connects to the launcher, over the first of its addresses that answers.
 fn connect(
     begin: &JoinTask,
     timeout: Duration,
@@ -69,8 +70,8 @@ fn unreachable(why: &str) -> String {
     )
 }
 
-/// The addresses at which the launcher may be. Those that this host has itself lead to it only if both share a network namespace: any process
-/// may listen there else.
+/// Returns the addresses at which the launcher may be. An address that this host has itself leads to it only
+/// if both share a network namespace; otherwise any process may listen there.
 fn reachable(begin: &JoinTask, own: &[IpAddr]) -> Vec<SocketAddr> {
     let is_here = begin.namespace.is_some() && begin.namespace == network_namespace();
     let leads_there = |address: &&SocketAddr| {

@@ -1,6 +1,7 @@
 //! The ranks of one host that come to join their job, until it begins.
 //!
-//! Owns their sockets and what tells of the ends of their processes, which are no children of this one. Believes only ranks of this user.
+//! Owns their sockets and the descriptors that report the ends of their processes, which are no children of
+//! this one. Trusts only ranks of this user.
 
 use std::os::fd::OwnedFd;
 
@@ -15,27 +16,27 @@ use crate::events::{Events, Ready, Source};
 use crate::host_ranks::Adopted;
 use crate::wording::rank_list;
 
-/// What has become of a rank.
+/// An event of a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
-    /// It has come.
+    /// The rank has come.
     Joined(u32),
-    /// It has ended, and may have come before.
+    /// The rank has ended, and may have come before.
     Left(u32),
 }
 
 /// A rank that has come.
 #[derive(Debug)]
 pub struct JoinedRank {
-    /// Its number.
+    /// The rank's number.
     pub rank: u32,
     /// Its process.
     pub pid: u32,
-    /// What tells of the end of its process.
+    /// The descriptor that reports the end of its process.
     pub process: OwnedFd,
     /// The socket to it.
     pub socket: Socket,
-    /// The process that has started it, and what tells of its end, if that can be watched.
+    /// The process that has started it, with the descriptor that reports its end, if it can be watched.
     pub starter: Option<(Pid, OwnedFd)>,
 }
 
@@ -51,26 +52,26 @@ struct Connected {
 /// The ranks of one host that have come.
 #[derive(Debug)]
 pub struct Arrivals {
-    /// What proves that a process is of the job.
+    /// The task, with the key that proves that a process is of the job.
     pub begin: JoinTask,
     listener: OwnedFd,
-    /// By their places; none of those that have gone.
+    /// The processes by their places; none for those that have gone.
     connected: Vec<Option<Connected>>,
-    /// Processors that any of them may use.
+    /// The processors that any of the ranks may use.
     processors: CpuSet,
 }
 
 impl Arrivals {
-    /// Waits at `listener`.
+    /// Waits for ranks at `listener`.
     ///
     /// # Errors
-    /// As epoll_ctl(2).
+    /// Fails as epoll_ctl(2) does.
     pub fn new(begin: JoinTask, listener: OwnedFd, events: &Events) -> rustix::io::Result<Arrivals> {
         events.add(&listener, Source::JoinListener(0), Ready::IN)?;
         Ok(Arrivals { begin, listener, connected: Vec::new(), processors: CpuSet::new() })
     }
 
-    /// Something is ready; what has become of ranks.
+    /// Handles a ready descriptor; returns the events of ranks.
     pub fn handle(&mut self, source: Source, events: &Events) -> Vec<Arrival> {
         match source {
             Source::JoinListener(_) => self.accept(events),
@@ -79,7 +80,7 @@ impl Arrivals {
         }
     }
 
-    /// The ranks that connected and have ended since.
+    /// Accepts connections; returns the ranks that connected and have ended since.
     fn accept(&mut self, events: &Events) -> Vec<Arrival> {
         let mut left = Vec::new();
         while let Ok((socket, pid)) = accept_from_this_user(&self.listener) {
@@ -153,17 +154,18 @@ impl Arrivals {
         Some(connected)
     }
 
-    /// Those that have come.
+    /// Returns the ranks that have come.
     pub fn ranks(&self) -> impl Iterator<Item = u32> {
         self.connected.iter().flatten().filter_map(|connected| connected.rank)
     }
 
-    /// Tells all that have connected why the job does not come about.
+    /// Tells all connected processes why the job cannot start.
     pub fn refuse(&self, why: &str) {
         self.connected.iter().flatten().for_each(|connected| refuse(&connected.socket, why));
     }
 
-    /// Processors that the ranks can use at the same time, however each of them is bound.
+    /// Returns the number of processors that the ranks can use at the same time, however each of them is
+    /// bound.
     pub fn processors(&self) -> u32 {
         match (self.processors.count(), topology::quota()) {
             (0, _) => topology::usable(),
@@ -172,10 +174,10 @@ impl Arrivals {
         }
     }
 
-    /// Tells the ranks of the host, which have to be these, that all have come, and gives them away.
+    /// Tells the ranks of the host, which must be these, that all have come, and returns them.
     ///
     /// # Errors
-    /// Others have come, in words.
+    /// Fails with a text if other ranks have come.
     pub fn begin(mut self, ranks: &RankSet, events: &Events) -> Result<Vec<JoinedRank>, String> {
         events.remove(&self.listener);
         // Ranks that have their answer may start another program, which looks for a socket of this name.
@@ -185,7 +187,7 @@ impl Arrivals {
             events.remove(&connected.socket);
             let Connected { socket, pid, process, rank: Some(rank) } = connected else { continue };
             let pid = pid.as_raw_nonzero().get() as u32;
-            // Before the answer, after which the rank looks whether its starter still lives.
+            // This comes before the answer, after which the rank checks if its starter still lives.
             all.push(JoinedRank { rank, pid, process, socket, starter: starter_of(pid) });
         }
         all.sort_by_key(|joined| joined.rank);
@@ -195,21 +197,21 @@ impl Arrivals {
         }
         for (local_rank, joined) in (0..).zip(&all) {
             let answer = JoinAnswer::Joined { local_rank, local_size: ranks.len() };
-            // One that does not listen has ended, which is found out next.
+            // A rank that does not read has ended, which is noticed next.
             let _ = joined.socket.try_send(&answer, &[]);
         }
         Ok(all)
     }
 }
 
-/// The process that has started one. One that cannot be watched, as that of another user's namespace, is not: its ranks are the other launcher's
-/// business.
+/// Returns the process that has started one. A starter that cannot be watched, such as one in another user's
+/// namespace, is none: its ranks are left to the other launcher.
 fn starter_of(pid: u32) -> Option<(Pid, OwnedFd)> {
     let starter = Adopted::parent_of(pid)?;
     Some((starter, pidfd_open(starter, PidfdFlags::empty()).ok()?))
 }
 
-/// The number of a rank that has said it and ended before its connection was accepted.
+/// Returns the number of a rank that has sent it and ended before its connection was accepted.
 fn rank_of_ended(socket: &Socket) -> Option<u32> {
     match socket.try_receive() {
         Ok(Some((JoinRequest::Join { rank, .. }, _))) => Some(rank),
@@ -218,7 +220,7 @@ fn rank_of_ended(socket: &Socket) -> Option<u32> {
 }
 
 fn refuse(socket: &Socket, why: &str) {
-    // One that does not listen has ended.
+    // A process that does not read has ended.
     let _ = socket.try_send(&JoinAnswer::Refused { why: why.to_owned() }, &[]);
 }
 

@@ -1,7 +1,9 @@
-//! The agent of a host tries all addresses of its job's launcher at once, until one of them proves that the launcher is there.
+//! Connection of an agent to its job's launcher: it tries all addresses at once, until one of them proves
+//! that the launcher is there.
 //!
-//! Owns the attempts. Waits for none of them alone and starts no thread: each has a socket that never blocks, and a deadline. An attempt for which the
-//! launcher had no time is made again: strangers may have taken all of its places for a moment.
+//! Owns the attempts. Waits for none of them alone and starts no thread: each has a socket that never blocks,
+//! and a deadline. An attempt for which the launcher had no time is made again: other processes may take all
+//! of its places for a moment.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,18 +17,18 @@ use super::newcomers::PROOF_TIME;
 use crate::events::{Events, Ready, Source};
 use crate::remote::{Connection, FLIGHT, MAGIC, PREAMBLE, Version};
 
-/// How soon the launcher is tried again: at first, and at last.
+/// The pause before the launcher is tried again: at first, and at last.
 const AGAIN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(320)];
 
-/// How far an attempt has come.
+/// The state of an attempt.
 enum DialState {
-    /// It begins at its deadline.
+    /// The attempt begins at its deadline.
     Pausing,
     /// The connection is being made.
     Connecting(TcpStream),
-    /// The greeting was sent, and so much of its answer has come.
+    /// The greeting was sent, and `came` bytes of its answer have come.
     Greeting { stream: TcpStream, initiator: Initiator, answer: [u8; FLIGHT], came: usize },
-    /// No launcher of the job is there.
+    /// No launcher of the job is at this address.
     Failed,
 }
 
@@ -34,16 +36,16 @@ enum DialState {
 struct Attempt {
     address: SocketAddr,
     state: DialState,
-    /// When the state has lasted too long.
+    /// The deadline of the state.
     until: Instant,
-    /// How long it pauses next.
+    /// The length of the next pause.
     pause: Duration,
 }
 
 /// Connects to the launcher that proves this secret at one of the addresses. Tries them until `deadline`.
 ///
 /// # Errors
-/// What became of each address, in words.
+/// Fails with a text about the result at each address.
 pub fn dial(
     addresses: &[SocketAddr],
     secret: &Secret,
@@ -78,7 +80,8 @@ impl Attempt {
         Attempt { address, state: DialState::Pausing, until: now, pause: AGAIN[0] }
     }
 
-    /// Goes on as far as it can without waiting. Gives the connection once it is there, and an error once the last attempt has failed.
+    /// Advances the attempt as far as possible without waiting. Returns the connection once it is there, and
+    /// an error once the last attempt has failed.
     fn step(
         &mut self,
         is_ready: bool,
@@ -138,7 +141,7 @@ impl Attempt {
     }
 }
 
-/// Speaks first, over a connection that was made or has failed.
+/// Sends the greeting over a connection that was made or has failed.
 fn greet(
     mut stream: TcpStream,
     address: SocketAddr,
@@ -154,18 +157,19 @@ fn greet(
     Ok(DialState::Greeting { stream, initiator, answer: [0; FLIGHT], came: 0 })
 }
 
-/// What came of an answer.
+/// The result of reading an answer.
 enum Heard {
-    /// A part, with which the attempt goes on.
+    /// A part of the answer, with which the attempt goes on.
     Part(DialState),
-    /// All of it, which proves that the launcher is there.
+    /// The whole answer, which proves that the launcher is there.
     All(TcpStream, SecureChannel),
 }
 
-/// Takes what has come of the answer.
+/// Reads the available part of the answer.
 ///
 /// # Errors
-/// `PermissionDenied`: the other end is no launcher of the job; `Unsupported`: it is of another release; else as read(2).
+/// Fails with `PermissionDenied` if the other end is no launcher of the job, `Unsupported` if it is of
+/// another release; else as read(2) does.
 fn hear(
     mut stream: TcpStream,
     initiator: Initiator,
@@ -192,7 +196,7 @@ fn hear(
     Ok(Heard::All(stream, channel))
 }
 
-/// A launcher of another release answers with its preamble.
+/// Checks for the preamble of a launcher of another release.
 fn check_version(answer: &[u8]) -> io::Result<()> {
     let Some(preamble) = answer.first_chunk::<PREAMBLE>().filter(|preamble| preamble.starts_with(&MAGIC))
     else {
@@ -206,7 +210,7 @@ fn check_version(answer: &[u8]) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::Unsupported, text))
 }
 
-/// True if the other end took the connection and closed it, or said nothing.
+/// Returns true if the other end took the connection and closed it, or sent nothing.
 fn was_crowded_out(error: &io::Error) -> bool {
     use ErrorKind::*;
     matches!(error.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe | TimedOut)

@@ -1,4 +1,4 @@
-//! An agent dials launchers, strangers and nothing.
+//! Tests of an agent that dials launchers, strangers and closed ports.
 
 use std::net::TcpListener;
 use std::thread::JoinHandle;
@@ -20,10 +20,11 @@ fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// What is said at an address to a greeting.
+/// A function that returns the bytes sent at an address in answer to a greeting.
 type Words = fn(SocketAddr, &[u8]) -> Vec<u8>;
 
-/// Takes connections one after the other: each hears the words that are due to it after its greeting, which may be none.
+/// Takes connections one after the other: each gets the bytes of its answer after its greeting, which may be
+/// none.
 fn answer(listener: TcpListener, answers: Vec<Words>) -> JoinHandle<Vec<TcpStream>> {
     std::thread::spawn(move || {
         let address = listener.local_addr().unwrap();
@@ -35,7 +36,7 @@ fn answer(listener: TcpListener, answers: Vec<Words>) -> JoinHandle<Vec<TcpStrea
             for byte in &words {
                 stream.write_all(&[*byte]).unwrap();
             }
-            // One that says nothing keeps the connection.
+            // A listener that sends nothing keeps the connection.
             words.is_empty().then_some(stream)
         };
         answers.into_iter().filter_map(serve).collect()
@@ -65,7 +66,7 @@ fn the_launcher_is_found_beside_addresses_that_say_nothing_or_lead_nowhere() {
 #[test]
 fn an_attempt_that_was_crowded_out_is_made_again() {
     let (listener, address) = listen();
-    // Closed in the middle of an answer, twice.
+    // The connection is closed in the middle of an answer, twice.
     let served = answer(listener, vec![|_, _| vec![1], |_, _| vec![2; 20], launcher]);
     assert_eq!(dial_all(&[address]), Ok(address));
     served.join().unwrap();

@@ -1,6 +1,7 @@
-//! The launcher of a job that another launcher has started waits for the agents of its hosts and for all ranks.
+//! The start of a job that another launcher has started: its launcher waits for the agents of its hosts and
+//! for all ranks.
 //!
-//! Owns the sockets at which agents arrive, and what they have said so far.
+//! Owns the sockets at which agents arrive, and their messages so far.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,9 +19,9 @@ use crate::events::{Events, Ready, Source};
 use crate::remote::{FromAgent, Inflow, Outflow, Read, ToAgent};
 use crate::wording::rank_list;
 
-/// Connections that are accepted before others are heard again.
+/// The most connections that are accepted before other events are handled.
 const MOST_ACCEPTED: usize = 64;
-/// How long a refusal may take to leave.
+/// The time that a refusal has to leave.
 const REFUSAL: Duration = Duration::from_secs(1);
 
 /// The rank that has started this process.
@@ -29,29 +30,30 @@ const STARTER: Source = Source::Joining(0);
 /// The agent of one host.
 #[derive(Debug)]
 pub struct GatheredAgent {
-    /// What comes from it.
+    /// The stream from it.
     pub up: Inflow,
-    /// What goes to it.
+    /// The stream to it.
     pub down: Outflow,
-    /// Its host's interfaces, once it has told.
+    /// Its host's interfaces, once it has sent them.
     pub interfaces: Option<Vec<Interface>>,
     /// The name of its host.
     pub name: String,
-    /// How many processors the ranks may use that have come there.
+    /// The number of processors that the ranks there may use.
     processors: u32,
     /// The ranks that have come there.
     ranks: BTreeSet<u32>,
-    /// When its first message must have come, which proves that its first flight was not another one's, said again.
+    /// The deadline of its first message, which proves that its first flight was not a repetition of another
+    /// one's.
     silent_until: Option<Instant>,
 }
 
 impl GatheredAgent {
-    /// How many processors each of its ranks has for itself.
+    /// Returns the number of processors that each of its ranks has for itself.
     pub fn processors_of_each(&self) -> u32 {
         self.processors / (self.ranks.len() as u32).max(1)
     }
 
-    /// The ranks of its host that have come.
+    /// Returns the ranks of its host that have come.
     pub fn ranks(&self) -> RankSet {
         self.ranks.iter().copied().collect()
     }
@@ -60,7 +62,7 @@ impl GatheredAgent {
 /// The agents that have come.
 pub struct Gathering<'a> {
     begin: &'a JoinTask,
-    /// Its end is that of the rank that has started this process.
+    /// The socket to the rank that has started this process; it closes when that rank ends.
     starter: &'a Socket,
     listeners: Vec<TcpListener>,
     newcomers: Newcomers,
@@ -69,10 +71,10 @@ pub struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    /// Listens on this host's interfaces, as far as `rails` names them.
+    /// Listens on those of this host's interfaces that `rails` names.
     ///
     /// # Errors
-    /// Whatever the system refuses; an interface that there is not.
+    /// Fails with any error of the system, or if an interface does not exist.
     pub fn listen(
         begin: &'a JoinTask,
         starter: &'a Socket,
@@ -86,7 +88,7 @@ impl<'a> Gathering<'a> {
         let others = chosen.iter().flat_map(Interface::addresses).filter(|address| *address != own);
         let mut listeners = Vec::new();
         for address in std::iter::once(own).chain(others).take(MOST_ADDRESSES) {
-            // One that is not usable, as those of a link alone, leaves the others.
+            // An unusable address, such as a link-local one, does not affect the others.
             let Ok(listener) = TcpListener::bind((address, 0)) else { continue };
             listener.set_nonblocking(true)?;
             events.add(&listener, Source::JoinListener(listeners.len() as u32), Ready::IN)?;
@@ -97,15 +99,15 @@ impl<'a> Gathering<'a> {
         Ok(Gathering { begin, starter, listeners, newcomers, agents: Vec::new(), deadline: None })
     }
 
-    /// Where it listens: on this host first.
+    /// Returns the addresses at which it listens: on this host first.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
-    /// Waits until all ranks have come; the agents of their hosts, in the order of their first ranks.
+    /// Waits until all ranks have come. Returns the agents of their hosts, in the order of their first ranks.
     ///
     /// # Errors
-    /// Why the job does not come about, which the agents have been told.
+    /// Fails with the reason why the job cannot start, which the agents know.
     pub fn run(mut self, events: &Events) -> Result<Vec<GatheredAgent>, String> {
         let gathered = loop {
             let ready = events.wait(self.next_deadline());
@@ -131,7 +133,7 @@ impl<'a> Gathering<'a> {
     fn handle(&mut self, source: Source, events: &Events) -> Result<(), String> {
         match source {
             Source::JoinListener(index) => self.accept(index as usize, events),
-            // The rank says nothing here.
+            // The rank sends nothing here.
             STARTER => return Err("rank 0 has ended".into()),
             Source::Joining(number) => {
                 let greeted = self.newcomers.read((number - FIRST_PLACE) as usize, events);
@@ -143,7 +145,7 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Strangers may connect, as fast as they like: the others get their turn after some of them.
+    /// Accepts connections. Strangers may connect at any rate: after some of them other events are handled.
     fn accept(&mut self, index: usize, events: &Events) {
         for _ in 0..MOST_ACCEPTED {
             match self.listeners[index].accept() {
@@ -158,7 +160,8 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Gives one that has shown the key a place; one that cannot be listened to connects again.
+    /// Gives a connection that has proven the key a place. If it cannot be watched it is dropped, and its
+    /// agent connects again.
     fn add(&mut self, greeted: Option<Greeted>, events: &Events) {
         let Some(Greeted { stream, channel, answer, until }) = greeted else { return };
         self.make_room(events);
@@ -171,7 +174,7 @@ impl<'a> Gathering<'a> {
         up.open_with(channel.opener);
         down.begin(&answer);
         down.seal_with(channel.sealer);
-        // If it hears nothing any more, its end is read next.
+        // If the agent no longer reads, its end is read next.
         let _ = down.flush(events);
         let silent_until = Some(until);
         let agent = GatheredAgent {
@@ -189,7 +192,8 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// First flights can be said again by others, so there are so many places for the silent, and newcomers get those of the oldest.
+    /// Limits silent agents, because other processes can repeat first flights: newcomers get the places of
+    /// the oldest ones.
     fn make_room(&mut self, events: &Events) {
         let most = MOST_NEWCOMERS + MOST_ADDRESSES * self.begin.ranks as usize;
         let silent = || self.agents.iter().flatten().filter_map(|agent| agent.silent_until);
@@ -200,7 +204,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Closes those that have said nothing and that `which` chooses by their deadlines.
+    /// Closes those silent agents that `which` selects by their deadlines.
     fn close_silent(&mut self, events: &Events, which: impl Fn(Instant) -> bool) {
         for place in &mut self.agents {
             if let Some(agent) = place.take_if(|agent| agent.silent_until.is_some_and(&which)) {
@@ -224,7 +228,7 @@ impl<'a> Gathering<'a> {
         let Some(Some(agent)) = self.agents.get_mut(index) else { return Ok(()) };
         match agent.up.read() {
             Read::Nothing => return Ok(()),
-            // Another of its connections was faster.
+            // Another connection of this agent was faster.
             Read::End if agent.silent_until.is_some() => {
                 self.close_agent(index, events);
                 return Ok(());
@@ -235,7 +239,7 @@ impl<'a> Gathering<'a> {
         loop {
             let Some(Some(agent)) = self.agents.get_mut(index) else { return Ok(()) };
             let message = match agent.up.next() {
-                // Its first flight was another one's, said again.
+                // The first flight was a repetition of another one's.
                 Err(_) if agent.silent_until.is_some() => {
                     self.close_agent(index, events);
                     return Ok(());
@@ -284,7 +288,7 @@ impl<'a> Gathering<'a> {
         come.map(|agent| agent.ranks.len()).sum::<usize>() == self.begin.ranks as usize
     }
 
-    /// Which ranks have not come in time.
+    /// Describes the ranks that have not come in time.
     fn missing(&self) -> String {
         let come: BTreeSet<u32> =
             self.agents.iter().flatten().flat_map(|agent| agent.ranks.iter().copied()).collect();
@@ -303,7 +307,7 @@ impl<'a> Gathering<'a> {
         text
     }
 
-    /// By the first ranks of their hosts.
+    /// Takes the agents in the order of their first ranks.
     fn take_in_order(&mut self) -> Vec<GatheredAgent> {
         let mut agents: Vec<GatheredAgent> = std::mem::take(&mut self.agents)
             .into_iter()

@@ -20,10 +20,10 @@ use crate::plan::{Plan, Program};
 use crate::remote::{Agents, Task};
 use crate::start::{environment_settings, lanes_for};
 
-/// Waits for the ranks of the job, and looks after them until they have ended.
+/// Waits for the ranks of the job, and supervises them until they have ended.
 ///
 /// # Errors
-/// Whatever the system refuses.
+/// Fails with any error of the system.
 pub fn serve(begin: &JoinTask, starter: &Socket) -> io::Result<()> {
     rustix::thread::set_name(c"canele-launcher")?;
     let prepared = prepare(begin, starter);
@@ -37,13 +37,13 @@ pub fn serve(begin: &JoinTask, starter: &Socket) -> io::Result<()> {
     let addresses = gathering.addresses();
     starter.try_send(&JoinAnswer::Listening { addresses }, &[]).map_err(io::Error::other)?;
     match gathering.run(&events) {
-        // The ranks say why.
+        // The ranks report the reason.
         Err(_) => Ok(()),
         Ok(agents) => launch(begin, agents, settings, events),
     }
 }
 
-/// What the environment of the ranks says of the job.
+/// The settings of the job in the environment of the ranks.
 struct JobSettings {
     tunables: Tunables,
     on_failure: OnFailure,
@@ -83,7 +83,8 @@ fn launch(
         agent.ranks().iter().for_each(|rank| of_ranks[rank as usize] = host);
     }
     let info = JobInfo {
-        // Not that of the ticket: strangers see it before this process has its name of the job's number.
+        // This is not the ticket's number: strangers could see that before this process holds the name of the
+        // job's number.
         id: draw_job_id()?,
         launcher: std::process::id(),
         // Agents have the key, which is never sent.

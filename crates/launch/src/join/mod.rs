@@ -1,12 +1,14 @@
-//! `canele join`: the processes that stand in for `canele run` where a launcher of another system has started the ranks.
+//! `canele join`: the processes that replace `canele run` if a launcher of another system has started the
+//! ranks.
 //!
 //! ```text
 //!   mpiexec, srun, prterun ──▶ ranks of one host ── control sockets ──▶ agent ─┐
-//!                          └─▶ ranks of another  ── control sockets ──▶ agent ─┴─ TCP, a sealed channel ────▶ launcher
+//!                          └─▶ ranks of another  ── control sockets ──▶ agent ─┴─ TCP, sealed ─▶ launcher
 //! ```
-//! Owns how these processes come together. From then on agents and launcher are those of `canele run --hosts`, but for the ranks, which are
-//! no children of an agent's: their ends are known by descriptors of their processes, and their exit statuses are the other launcher's to
-//! tell. Rank 0 starts the launcher, the first rank of each host its agent (`canele_control::join`).
+//! Owns the start and connection of these processes. From then on agents and launcher are those of `canele
+//! run --hosts`. But the ranks are no children of an agent's: their ends are known by descriptors of their
+//! processes, and the other launcher reports their exit statuses. Rank 0 starts the launcher, the first rank
+//! of each host its agent (`canele_control::join`).
 
 mod agent;
 mod arrivals;
@@ -29,15 +31,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub use arrivals::{Arrival, Arrivals, JoinedRank};
 pub use gathering::GatheredAgent;
 
-/// How long the rank that has started this process may take to say what for.
+/// The time in which the rank that has started this process must send the task.
 const BEGIN_TIMEOUT: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
-/// What agents and launcher of a job have in common.
+/// Returns the secret that agents and launcher of a job have in common.
 fn secret_of_agents(key: &[u8; 32]) -> Secret {
     Secret::derive(KeyPurpose::JoiningAgents, key)
 }
 
-/// What a process of `canele join` is.
+/// The role of a process of `canele join`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinRole {
     /// The launcher of the job.
@@ -46,15 +48,15 @@ pub enum JoinRole {
     Agent,
 }
 
-/// The main function of `canele join`. Its standard input is a socket to the rank that has started it.
+/// Runs `canele join`. Its standard input is a socket to the rank that has started it.
 ///
 /// # Errors
-/// When no rank started this process, or the system refuses.
+/// Fails if no rank started this process, or the system refuses.
 pub fn serve_join(role: JoinRole) -> io::Result<()> {
     signals::set_aside_inherited();
     let starter = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
     rustix::net::sockopt::socket_type(&starter)?;
-    // No child shall keep the socket open, nor read from it.
+    // No child may keep the socket open, or read from it.
     rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
     let (begin, descriptor) = read_begin(&starter)?;
     match (role, descriptor) {
@@ -90,9 +92,9 @@ fn read_begin(starter: &Socket) -> io::Result<(JoinTask, Option<OwnedFd>)> {
     }
 }
 
-/// One message of these processes.
+/// Prints one message of these processes.
 fn say(text: &str) {
     use std::io::Write;
-    // If standard error is closed there is no reader to tell.
+    // If standard error is closed, no reader exists.
     let _ = writeln!(io::stderr(), "canele: {}", canele_sys::printable::lines(text));
 }

@@ -1,7 +1,9 @@
-//! Connections whose other ends have not shown the job's key yet, at the launcher of a job that another launcher has started.
+//! Connections whose other ends have not proven the job's key yet, at the launcher of a job that another
+//! launcher has started.
 //!
-//! Owns their places. Waits for none of them and starts no thread: each has so many bytes, one deadline, and a place that a newcomer takes
-//! from the one that has been here longest. An agent is kept out for no longer than its own first flight takes to arrive.
+//! Owns their places. Waits for none of them and starts no thread: each has a limited number of bytes, one
+//! deadline, and a place that a newcomer takes from the oldest one. An agent is kept out for no longer than
+//! its own first flight takes to arrive.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -13,14 +15,15 @@ use canele_secure::{Secret, SecureChannel};
 use crate::events::{Events, Ready, Source};
 use crate::remote::{Connection, GREETING, MAGIC, PREAMBLE, Version};
 
-/// Connections that have shown nothing, at most.
+/// The most connections that have proven nothing.
 pub const MOST_NEWCOMERS: usize = 256;
-/// How long the first flight may take.
+/// The time that the first flight may take.
 pub const PROOF_TIME: Duration = Duration::from_secs(5);
-/// How long the first message may take after it: an end that is so far has the key, or repeats a flight of an end that has it.
+/// The time that the first message may take after it: the other end has the key, or repeats a flight of an
+/// end that has it.
 const FIRST_MESSAGE_TIME: Duration = Duration::from_secs(60);
 
-/// A connection that has shown nothing.
+/// A connection that has proven nothing.
 #[derive(Debug)]
 struct Newcomer {
     stream: TcpStream,
@@ -36,26 +39,26 @@ struct Newcomer {
 pub struct Greeted {
     /// The connection.
     pub stream: TcpStream,
-    /// What opens and seals its frames.
+    /// The channel that opens and seals its frames.
     pub channel: SecureChannel,
-    /// What is to be sent first.
+    /// The bytes to be sent first.
     pub answer: Vec<u8>,
-    /// When its first message must have come.
+    /// The deadline of its first message.
     pub until: Instant,
 }
 
-/// All of them.
+/// All newcomers.
 #[derive(Debug)]
 pub struct Newcomers {
     secret: Secret,
     places: Vec<Option<Newcomer>>,
-    /// Places, the one taken first in front. It has each place that is taken once.
+    /// The places of newcomers, the one taken first in front. Each taken place occurs once.
     order: VecDeque<usize>,
-    /// What another version of the command said of itself; it may be a stranger.
+    /// The version that another release of the command has sent; it may be a stranger.
     pub other_version: Option<Version>,
 }
 
-/// What a reading came to.
+/// The result of a read.
 enum Progress {
     NotYet,
     Greeted(Box<Greeted>),
@@ -63,12 +66,12 @@ enum Progress {
 }
 
 impl Newcomers {
-    /// Believes those that have this secret.
+    /// Returns an empty set that accepts proofs of this secret.
     pub fn new(secret: Secret) -> Newcomers {
         Newcomers { secret, places: Vec::new(), order: VecDeque::new(), other_version: None }
     }
 
-    /// One has connected; mostly its first flight is here already.
+    /// Adds a connection; mostly its first flight is here already.
     pub fn add(&mut self, stream: TcpStream, now: Instant, events: &Events) -> Option<Greeted> {
         if self.order.len() >= MOST_NEWCOMERS {
             self.evict_oldest(events);
@@ -86,7 +89,7 @@ impl Newcomers {
         self.read(place, events)
     }
 
-    /// Something came at this place.
+    /// Reads data at this place.
     pub fn read(&mut self, place: usize, events: &Events) -> Option<Greeted> {
         let newcomer = self.places.get_mut(place)?.as_mut()?;
         match newcomer.read(&self.secret, &mut self.other_version) {
@@ -102,7 +105,7 @@ impl Newcomers {
         }
     }
 
-    /// Makes room for another one.
+    /// Closes the oldest one to make room.
     pub fn evict_oldest(&mut self, events: &Events) {
         if let Some(place) = self.order.front().copied() {
             self.leave(place, events);
@@ -116,13 +119,13 @@ impl Newcomers {
         self.order.retain(|other| *other != place);
     }
 
-    /// When the next one has taken too long.
+    /// Returns the deadline of the oldest one.
     pub fn deadline(&self) -> Option<Instant> {
         let oldest = self.order.front().and_then(|place| self.places[*place].as_ref());
         oldest.map(|newcomer| newcomer.until)
     }
 
-    /// Closes those that have taken too long.
+    /// Closes those whose deadline has passed.
     pub fn check(&mut self, now: Instant, events: &Events) {
         while self.deadline().is_some_and(|at| now >= at) {
             self.evict_oldest(events);
@@ -156,7 +159,7 @@ impl Newcomer {
             self.greeting.split_first_chunk().expect("a greeting begins with a preamble");
         let theirs = Version::parse(preamble);
         if self.came >= PREAMBLE && theirs != Version::own() {
-            // So that the other end can name both versions.
+            // With the preamble the other end can name both versions.
             let _ = self.stream.write(&Version::own().preamble());
             *other_version = Some(theirs);
             return Progress::Refused;
@@ -177,7 +180,7 @@ impl Newcomer {
     }
 }
 
-/// What the connection at a place is known as; the first two are others.
+/// Returns the source of the connection at a place; the first numbers are used for other connections.
 fn source(place: usize) -> Source {
     Source::Joining(place as u32 + FIRST_PLACE)
 }

@@ -1,4 +1,4 @@
-//! Newcomers over loopback, and strangers among them.
+//! Tests of newcomers over loopback, and strangers among them.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -31,7 +31,7 @@ impl Launcher {
         self.listener.local_addr().unwrap()
     }
 
-    /// Goes on until nothing is ready; who was greeted.
+    /// Handles events until no source is ready; returns the greeted ones.
     fn go_on(&mut self, now: Instant) -> Vec<Greeted> {
         let mut greeted = Vec::new();
         loop {
@@ -55,7 +55,7 @@ impl Launcher {
     }
 }
 
-/// An agent's first words for a launcher that it believes at `address`.
+/// Returns an agent's first bytes for a launcher that it expects at `address`.
 fn first_words(address: SocketAddr) -> (Initiator, Vec<u8>) {
     Connection::Address(address).greet(&secret()).unwrap()
 }
@@ -95,7 +95,7 @@ fn strangers_that_hold_all_places_and_drip_keep_no_agent_out() {
     let strangers: Vec<TcpStream> = (0..MOST_NEWCOMERS + 24)
         .map(|number| {
             let mut stranger = TcpStream::connect(address).unwrap();
-            // Each has said another part of what an agent says.
+            // Each stranger has sent another part of an agent's bytes.
             stranger.write_all(&preamble[..number % preamble.len()]).unwrap();
             if number % 64 == 0 {
                 assert!(launcher.go_on(now).is_empty());
@@ -109,7 +109,7 @@ fn strangers_that_hold_all_places_and_drip_keep_no_agent_out() {
     let mut agent = TcpStream::connect(address).unwrap();
     agent.write_all(&first_words(address).1).unwrap();
     assert_eq!(launcher.go_on(now).len(), 1);
-    // A byte now and then prolongs nothing.
+    // A byte now and then extends no deadline.
     (&strangers[MOST_NEWCOMERS]).write_all(&[0]).unwrap();
     launcher.newcomers.check(now + PROOF_TIME, &launcher.events);
     assert_eq!(launcher.newcomers.order.len(), 0);
@@ -151,7 +151,8 @@ fn both_ends_of_different_releases_name_them() {
     assert_eq!(Version::parse(&answer), Version::own());
 }
 
-/// A stranger between both ends passes on what they say: it cannot change a byte of what follows, nor answer itself.
+/// A stranger between both ends passes on their bytes: it cannot change a byte of the later ones, nor answer
+/// by itself.
 #[test]
 fn a_relay_can_pass_on_the_proofs_and_change_nothing_after_them() {
     let mut launcher = Launcher::new();
@@ -169,7 +170,7 @@ fn a_relay_can_pass_on_the_proofs_and_change_nothing_after_them() {
         order[7] ^= 1;
         assert!(opener.open(&order, &mut plain).is_err() && plain.is_empty());
     }
-    // Where the agent dials another address than the launcher listens at, a relay does not get that far.
+    // If the agent dials another address than the launcher listens at, a relay does not get that far.
     let (initiator, words) = first_words(SocketAddr::from(([127, 0, 0, 1], address.port() ^ 1)));
     let mut to_launcher = TcpStream::connect(address).unwrap();
     to_launcher.write_all(&words).unwrap();

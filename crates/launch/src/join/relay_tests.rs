@@ -1,4 +1,5 @@
-//! A stranger between an agent that joins and its launcher, who passes on the proofs of both and then changes a byte.
+//! Tests of a stranger between an agent that joins and its launcher, which passes on the proofs of both and
+//! then changes a byte.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -25,7 +26,8 @@ fn secret() -> Secret {
     secret_of_agents(&KEY)
 }
 
-/// Passes all on between the agent and the launcher at `launcher`, but byte `place` of what the launcher says after its proof.
+/// Passes all bytes on between the agent and the launcher at `launcher`, but changes byte `place` of the
+/// launcher's after its proof.
 fn relay(listener: &TcpListener, launcher: SocketAddr, place: Option<usize>) {
     let (mut agent, _) = listener.accept().unwrap();
     let mut launcher = TcpStream::connect(launcher).unwrap();
@@ -46,7 +48,7 @@ fn relay(listener: &TcpListener, launcher: SocketAddr, place: Option<usize>) {
     }
 }
 
-/// A launcher that is believed to listen at `address` and says this once a rank has come.
+/// Runs a launcher that is expected to listen at `address` and sends this message once a rank has come.
 fn launcher(listener: &TcpListener, address: SocketAddr, message: &ToAgent) {
     let (mut stream, _) = listener.accept().unwrap();
     let mut greeting = [0; GREETING];
@@ -72,12 +74,13 @@ fn launcher(listener: &TcpListener, address: SocketAddr, message: &ToAgent) {
     down.push(message);
     down.flush(&events).unwrap();
     up.close(&events);
-    // What the agent still says is taken, so that the connection is not reset.
+    // The agent's further bytes are read, so that the connection is not reset.
     let rest = down.fd().try_clone_to_owned().unwrap();
     let _ = std::io::copy(&mut TcpStream::from(rest), &mut std::io::sink());
 }
 
-/// What a rank is told whose agent reaches the launcher through a relay that changes this byte.
+/// Returns the refusal that a rank gets whose agent reaches the launcher through a relay that changes this
+/// byte.
 fn through_relay(place: Option<usize>, message: ToAgent) -> String {
     let [at_relay, at_launcher] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let (address, to) = (at_relay.local_addr().unwrap(), at_launcher.local_addr().unwrap());

@@ -8,37 +8,37 @@ use super::mapping::MpiexecMapping;
 use super::options::{self, Meaning, Meaning::*};
 use super::printing::Printing;
 
-/// A command line, read.
+/// A command line after parsing.
 pub enum CommandLine {
     Help,
     Version,
     Run(Box<MpiexecOptions>),
 }
 
-/// What it asks for.
+/// The options of a command line.
 #[derive(Debug, Default)]
 pub struct MpiexecOptions {
     pub programs: Vec<MpiexecProgram>,
-    /// The list of hosts, as it was typed.
+    /// The list of hosts, as the user typed it.
     pub hosts: Option<String>,
     /// The file that names them.
     pub hostfile: Option<OsString>,
-    /// Ranks on each host.
+    /// The number of ranks on each host.
     pub per_host: Option<u32>,
-    /// `NAME=VALUE` each.
+    /// Variables in the form `NAME=VALUE`.
     pub variables: Vec<OsString>,
     pub directory: Option<OsString>,
     pub printing: Printing,
     pub mapping: MpiexecMapping,
     pub report_bindings: bool,
     pub report_exits: bool,
-    /// Say what becomes of the command line.
+    /// True if the translated command line is printed.
     pub verbose: bool,
-    /// Keep remarks to itself.
+    /// True if remarks are not printed.
     pub quiet: bool,
     /// Options of `canele run` with their values.
     pub kept: Vec<(&'static str, OsString)>,
-    /// The same, of jobs that have hosts.
+    /// Options of `canele run` with their values, only for jobs that have hosts.
     pub remote: Vec<(&'static str, OsString)>,
     pub remarks: Vec<String>,
 }
@@ -50,7 +50,8 @@ pub struct MpiexecProgram {
     pub command: Vec<OsString>,
 }
 
-/// The words of a file that `-configfile FILE` names, which stands alone: each line is a program with its options, what follows `#` a comment.
+/// Reads the words of a file that `-configfile FILE` names as the only option. Each line is a program with
+/// its options; a `#` starts a comment.
 fn from_file(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let is_config = words.first().is_some_and(|word| word == "-configfile" || word == "--configfile");
     if !is_config {
@@ -67,7 +68,7 @@ fn from_file(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     Ok(words.join(&":").into_iter().map(OsString::from).collect())
 }
 
-/// Reads the words behind `mpiexec`.
+/// Reads the words that follow `mpiexec`.
 pub fn read(
     words: Vec<OsString>,
     variable: &impl Fn(&str) -> Option<OsString>,
@@ -104,13 +105,13 @@ struct Reader<'a, F> {
     words: std::slice::Iter<'a, OsString>,
     variable: &'a F,
     several: bool,
-    /// It is not the first program.
+    /// True if it is not the first program.
     further: bool,
     ranks: Option<u32>,
 }
 
 impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
-    /// Answers a meaning that ends the reading.
+    /// Reads options; returns a meaning that ends the reading.
     fn read(&mut self, wanted: &mut MpiexecOptions) -> Result<Option<Meaning>, String> {
         while let Some(word) = self.words.as_slice().first() {
             let text = word.to_string_lossy();
@@ -217,7 +218,7 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
         Ok(())
     }
 
-    /// Says that an option and its values mean nothing here.
+    /// Remarks that an option and its values mean nothing here.
     fn ignore(&mut self, typed: &str, values: u8, wanted: &mut MpiexecOptions) -> Result<(), String> {
         let mut text = typed.to_owned();
         for _ in 0..values {
@@ -255,7 +256,7 @@ fn number(typed: &str, text: &str) -> Result<u32, String> {
     }
 }
 
-/// What happens when a rank dies, in the words of `canele run`.
+/// Translates the effect of a rank's death into the words of `canele run`.
 fn on_failure(typed: &str, text: &str) -> Result<&'static str, String> {
     match text.to_ascii_lowercase().as_str() {
         "mpi" | "ulfm" | "yes" | "true" | "1" => Ok("continue"),

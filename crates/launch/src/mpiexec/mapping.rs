@@ -1,28 +1,29 @@
-//! Where ranks go and what they are bound to, as `--map-by`, `--rank-by` and `--bind-to` of other launchers say it.
+//! Placement and binding of ranks, in the words of `--map-by`, `--rank-by` and `--bind-to` of other
+//! launchers.
 
 use std::str::FromStr;
 
 use crate::binding::{BindTo, Unit};
 
-/// What these options ask for.
+/// The result of these options.
 #[derive(Debug, Default)]
 pub struct MpiexecMapping {
-    /// What ranks are spread over inside their host, as `--map-by` of `canele run` has it.
+    /// The units over which ranks are spread inside their host, as `--map-by` of `canele run` names them.
     unit: Option<String>,
     elements: Option<String>,
     fill: bool,
-    /// Ranks go to the hosts in turn: what was typed.
+    /// The option that makes ranks go to the hosts in turn, as the user typed it.
     pub by_node: Option<String>,
-    /// This host has no rank.
+    /// True if this host has no rank.
     pub no_local: bool,
-    /// So many ranks on each host.
+    /// The number of ranks on each host.
     pub per_host: Option<u32>,
     pub rankfile: Option<String>,
     pub report: bool,
     pub bind: Option<String>,
 }
 
-/// Modifiers that ask for what is the case anyway, or for nothing that exists here.
+/// Modifiers that ask for the usual behaviour, or for a feature that does not exist here.
 const NOTHING: [&str; 9] = [
     "oversubscribe",
     "nooversubscribe",
@@ -41,7 +42,7 @@ impl MpiexecMapping {
     /// Reads the value of `--map-by`.
     ///
     /// # Errors
-    /// A text that names what is not known.
+    /// Fails with a text that names the unknown word.
     pub fn map_by(&mut self, typed: &str, text: &str) -> Result<(), String> {
         let wrong = |why: &str| format!("{typed} {text}: {why}");
         let mut words = text.split(':');
@@ -76,7 +77,7 @@ impl MpiexecMapping {
                 ("nolocal", _) => self.no_local = true,
                 ("display", _) => self.report = true,
                 (known, _) if NOTHING.contains(&known) => {}
-                // MPICH's `core:2`.
+                // This is MPICH's form `core:2`.
                 (count, None) if count.bytes().all(|byte| byte.is_ascii_digit()) => {
                     self.elements = Some(count.into())
                 }
@@ -92,24 +93,24 @@ impl MpiexecMapping {
     /// Reads the value of `--rank-by`.
     ///
     /// # Errors
-    /// As [`map_by`](Self::map_by).
+    /// Fails as [`map_by`](Self::map_by) does.
     pub fn rank_by(&mut self, typed: &str, text: &str) -> Result<(), String> {
         match text.to_ascii_lowercase().split(':').next().unwrap_or_default() {
             "slot" => {}
             "fill" => self.fill = true,
             "node" | "span" => self.by_node = Some(format!("{typed} {text}")),
             unit => {
-                // As ranks are numbered inside a host anyway.
+                // Ranks are numbered so inside a host anyway.
                 Unit::from_str(unit).map_err(|why| format!("{typed} {text}: {why}, nor slot, fill, span"))?;
             }
         }
         Ok(())
     }
 
-    /// Reads the value of `--bind-to`. Answers a remark, if there is something to say.
+    /// Reads the value of `--bind-to`. Returns a remark, if there is one.
     ///
     /// # Errors
-    /// As [`map_by`](Self::map_by).
+    /// Fails as [`map_by`](Self::map_by) does.
     pub fn bind_to(&mut self, typed: &str, text: &str) -> Result<Option<String>, String> {
         let wrong = |why: &str| format!("{typed} {text}: {why}");
         let mut words = text.split(':');
@@ -131,7 +132,7 @@ impl MpiexecMapping {
         }
         let unit = Unit::from_str(&kind).map_err(|why| wrong(&why))?;
         self.bind = Some(match (unit, count) {
-            // No narrower than the host: not bound.
+            // A rank with the whole host is not bound.
             (Unit::Host, _) => "none".into(),
             (unit, 1) => unit.to_string(),
             (unit, count) => format!("{unit}:{count}"),
@@ -140,13 +141,13 @@ impl MpiexecMapping {
         Ok(is_other.then(|| format!("{typed} {text}: ranks are bound to cores, which have these caches")))
     }
 
-    /// So many ranks on each unit, or so many cores for each rank, of older releases.
+    /// Sets the number of ranks on each unit, or of cores for each rank, from options of older releases.
     pub fn set(&mut self, unit: Option<String>, elements: Option<String>) {
         self.unit = unit.or(self.unit.take());
         self.elements = elements.or(self.elements.take());
     }
 
-    /// The options of `canele run`.
+    /// Returns the options of `canele run`.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = Vec::new();
         if let Some(file) = &self.rankfile {
@@ -164,20 +165,21 @@ impl MpiexecMapping {
         options
     }
 
-    /// What was typed to have ranks go to the hosts in turn, and does not come about because they are spread over other units, too.
+    /// Returns the option that makes ranks go to the hosts in turn, if it has no effect because ranks are
+    /// spread over other units.
     pub fn lost_order(&self) -> Option<&str> {
         self.by_node.as_deref().filter(|_| self.unit.is_some())
     }
 
-    /// The number of ranks follows from the machine, or from the file.
+    /// Returns true if the number of ranks follows from the machine, or from the file.
     pub fn says_ranks(&self) -> bool {
         self.rankfile.is_some() || self.unit.as_ref().is_some_and(|unit| unit.starts_with("ppr"))
     }
 
-    /// What ranks are bound to, to be checked.
+    /// Checks the values that ranks are bound to.
     ///
     /// # Errors
-    /// A text that says what is wrong.
+    /// Fails with a text that describes the error.
     pub fn check(&self) -> Result<(), String> {
         for (name, value) in self.options() {
             match name {

@@ -1,6 +1,6 @@
-//! `mpiexec` and `mpirun`: what people type to other launchers, translated into a command line of `canele run`.
+//! `mpiexec` and `mpirun`: command lines of other launchers, translated into a command line of `canele run`.
 //!
-//! Owns the translation. Starts nothing, and takes nothing silently that would change what a job does.
+//! Owns the translation. Starts nothing, and accepts no option silently that would change the job.
 
 mod command_line;
 mod mapping;
@@ -15,26 +15,26 @@ use command_line::MpiexecOptions;
 
 use crate::allocation::ALLOCATION_VARIABLES;
 
-/// What `mpiexec` is to do.
+/// The action that `mpiexec` must take.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Print how it is used.
+    /// Print the usage.
     Help,
     /// Print the release.
     Version,
-    /// Run this, after telling the remarks.
+    /// Print the remarks, then run the command line.
     Run {
-        /// What was taken, and means nothing or something else here.
+        /// Remarks about options that mean nothing or something else here.
         remarks: Vec<String>,
         /// A command line, `canele run …`.
         words: Vec<OsString>,
     },
 }
 
-/// Translates the words behind `mpiexec`. `variable` looks in the environment.
+/// Translates the words that follow `mpiexec`. `variable` reads the environment.
 ///
 /// # Errors
-/// A text that names the option that is wrong.
+/// Fails with a text that names the wrong option.
 pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Asked, String> {
     let mut wanted = match command_line::read(words, &variable)? {
         command_line::CommandLine::Help => return Ok(Asked::Help),
@@ -110,7 +110,7 @@ fn line(wanted: MpiexecOptions, place: places::HostChoice) -> Vec<OsString> {
             line.push(":".into());
         }
         let ranks = program.ranks.or(place.ranks.filter(|_| index == 0));
-        // Hosts with numbers say it themselves, if there is but one program.
+        // Hosts with numbers determine the number of ranks, if there is only one program.
         if let Some(ranks) = ranks.or((index > 0 || !says_ranks).then_some(1)) {
             line.extend(["-n".into(), ranks.to_string().into()]);
         }
@@ -120,7 +120,7 @@ fn line(wanted: MpiexecOptions, place: places::HostChoice) -> Vec<OsString> {
     line
 }
 
-/// How it is used.
+/// The usage.
 pub const HELP: &str = "\
 Starts MPI programs. What other launchers call mpiexec or mpirun; `canele run` is the same in words of its own.
 

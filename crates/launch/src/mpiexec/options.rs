@@ -1,6 +1,6 @@
 //! The options of `mpiexec`, as Open MPI, MPICH and Intel MPI name them: one table of names and meanings.
 
-/// What an option means.
+/// The meaning of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     Help,
@@ -10,29 +10,29 @@ pub enum Meaning {
     HostFile,
     PerHost,
     BindTo,
-    /// Over what ranks are spread.
+    /// The units over which ranks are spread.
     MapBy,
-    /// How they are numbered there.
+    /// The numbering of ranks there.
     RankBy,
     /// A value of `MapBy` that has a name of its own.
     MapTo(&'static str),
     /// A value of `BindTo` that has a name of its own.
     Bind(&'static str),
-    /// So many ranks on each unit.
+    /// The number of ranks on each unit.
     PerUnit(&'static str),
-    /// So many cores for each rank.
+    /// The number of cores for each rank.
     Elements,
     NoLocal,
     RankFile,
-    /// How what ranks print is written: words.
+    /// The form of the ranks' output: words.
     Output,
-    /// In which folder.
+    /// The folder of the ranks' output.
     OutputFolder,
     Timestamp,
     /// A text before each line.
     Prepend,
     ReportExits,
-    /// Words, of which some say what is reported.
+    /// Words, some of which select reports.
     Display,
     Verbose,
     Quiet,
@@ -44,26 +44,26 @@ pub enum Meaning {
     OwnVariable,
     /// Variables to pass on: `NAME`, or `NAME=VALUE`.
     Export,
-    /// The same, several with commas between them.
+    /// Variables to pass on, several with commas between them.
     ExportList,
     Directory,
     Label,
     ReportBindings,
-    /// Whether the others go on when a rank dies, in Open MPI's words.
+    /// The effect of a rank's death on the others, in Open MPI's words.
     FaultTolerance,
     /// The value of a variable.
     Setting(&'static str),
     /// An option of `canele run` with a value.
     Kept(&'static str),
-    /// An option of `canele run` with a value, for jobs that have hosts: how they are reached.
+    /// An option of `canele run` with a value, for jobs that have hosts: the way to reach them.
     Remote(&'static str),
     /// The folder that the command lies in on the hosts, with `bin` below it.
     Prefix,
-    /// What it asks for is the case anyway.
+    /// An option that asks for the usual behaviour.
     Nothing,
-    /// Known, with so many values, and without a meaning here.
+    /// A known option with so many values and no meaning here.
     Ignored(u8),
-    /// Known, and not to be had: why.
+    /// A known option that is refused, with the reason.
     Refused(&'static str),
 }
 
@@ -219,7 +219,7 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("pmixmca", Ignored(2)),
 ];
 
-/// What the option that was typed means, which begins with one dash or two.
+/// Returns the meaning of the typed option, which begins with one dash or two.
 pub fn meaning(typed: &str) -> Result<Meaning, String> {
     let name = typed.strip_prefix("--").or(typed.strip_prefix('-')).unwrap_or_default();
     match OPTIONS.iter().find(|(known, _)| *known == name) {
@@ -230,7 +230,7 @@ pub fn meaning(typed: &str) -> Result<Meaning, String> {
 }
 
 impl Meaning {
-    /// No value belongs to it.
+    /// Returns true if it has no value.
     pub fn is_flag(self) -> bool {
         matches!(
             self,

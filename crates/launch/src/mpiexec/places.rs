@@ -1,4 +1,5 @@
-//! Where the ranks go: lists and files of hosts as other launchers read them, in the words of `canele run`.
+//! The hosts of the ranks: lists and files of hosts as other launchers read them, in the words of `canele
+//! run`.
 
 use canele_sys::bounded_read::{self, MOST_SETTINGS};
 
@@ -8,15 +9,15 @@ use crate::hosts::{self, NamedHost, RankOrder};
 /// The hosts and ranks that the options choose.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct HostChoice {
-    /// For `--hosts`; without, the ranks run here.
+    /// The value of `--hosts`; without it, the ranks run here.
     pub hosts: Option<String>,
     /// The number of ranks if no option gives it.
     pub ranks: Option<u32>,
-    /// The hosts have numbers, those of an allocation among them.
+    /// True if the hosts have numbers, also those of an allocation.
     pub says_ranks: bool,
 }
 
-/// Looks at hosts, host file and ranks per host together.
+/// Combines hosts, host file and ranks per host.
 pub fn resolve(wanted: &MpiexecOptions, in_allocation: bool) -> Result<HostChoice, String> {
     if wanted.mapping.rankfile.is_some() {
         return Ok(HostChoice::default());
@@ -57,7 +58,7 @@ pub fn resolve(wanted: &MpiexecOptions, in_allocation: bool) -> Result<HostChoic
     if named.iter().all(|host| hosts::is_here(&host.name)) {
         return Ok(HostChoice { ranks: sum(&named), ..HostChoice::default() });
     }
-    // Asked for nothing else, each host gets one rank.
+    // By default each host gets one rank.
     let said = wanted.programs.iter().any(|program| program.ranks.is_some());
     let named = if said { named } else { numbered(named) };
     let asked = wanted.programs.iter().map(|program| program.ranks.unwrap_or(1)).sum();
@@ -66,7 +67,8 @@ pub fn resolve(wanted: &MpiexecOptions, in_allocation: bool) -> Result<HostChoic
     Ok(HostChoice { hosts: Some(words.join(",")), ranks: None, says_ranks: sum(&named).is_some() })
 }
 
-/// A host that is named several times, or beside others with numbers, has room for one rank each time.
+/// Merges hosts. A host that is named several times, or beside others with numbers, has room for one rank
+/// each time.
 fn merged(named: Vec<NamedHost>, per_host: Option<u32>) -> Vec<NamedHost> {
     let mut hosts: Vec<NamedHost> = Vec::new();
     let counts = named.iter().any(|host| host.ranks.is_some());
@@ -88,7 +90,7 @@ fn merged(named: Vec<NamedHost>, per_host: Option<u32>) -> Vec<NamedHost> {
     hosts
 }
 
-/// Hosts that take more than their numbers have what the programs ask for.
+/// Gives hosts that take more than their numbers the ranks that the programs ask for.
 fn filled(named: Vec<NamedHost>, asked: u32) -> Result<Vec<NamedHost>, String> {
     if sum(&named).is_none_or(|numbers| asked <= numbers) || named.iter().all(|host| host.most.is_none()) {
         return Ok(named);
@@ -105,7 +107,7 @@ fn numbered(mut hosts: Vec<NamedHost>) -> Vec<NamedHost> {
     hosts
 }
 
-/// How many ranks the hosts have room for, if they say.
+/// Returns the number of ranks that the hosts have room for, if they give it.
 fn sum(hosts: &[NamedHost]) -> Option<u32> {
     hosts.iter().try_fold(0_u32, |sum, host| Some(sum.saturating_add(host.ranks?)))
 }

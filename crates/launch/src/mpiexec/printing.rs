@@ -1,11 +1,11 @@
-//! How and where what the ranks print is written, as `--output` and its kin of other launchers say it.
+//! Form and place of the ranks' output, in the words of `--output` and similar options of other launchers.
 
 use std::ffi::OsString;
 
-/// What these options ask for.
+/// The result of these options.
 #[derive(Debug, Default)]
 pub struct Printing {
-    /// Text at the start of lines; an empty one is the usual.
+    /// The text at the start of lines; an empty one means the usual text.
     pub label: Option<String>,
     pub timestamp: bool,
     directory: Option<String>,
@@ -17,7 +17,7 @@ impl Printing {
     /// Reads the value of Open MPI's `--output`: words with commas between them.
     ///
     /// # Errors
-    /// A text that names the word that is not known.
+    /// Fails with a text that names the unknown word.
     pub fn output(&mut self, typed: &str, text: &str) -> Result<(), String> {
         let mut words = text.split(',').flat_map(|word| word.split(':'));
         words.try_for_each(|word| {
@@ -46,7 +46,7 @@ impl Printing {
         self.directory = Some(directory.into());
     }
 
-    /// The options of `canele run`.
+    /// Returns the options of `canele run`.
     pub fn words(&self) -> Vec<OsString> {
         let mut words: Vec<String> = Vec::new();
         if let Some(label) = &self.label {

@@ -1,12 +1,12 @@
-//! Programs that are named without a folder: where `PATH` has none of that name, the one in the working directory is meant, as other launchers
-//! have it.
+//! Programs that are named without a folder: if `PATH` has no program of the name, the one in the working
+//! directory is meant, as in other launchers.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// The name by which a program is started from the folder that the ranks start in.
+/// Returns the name by which a program is started from the folder that the ranks start in.
 pub fn found(name: OsString, folder: Option<&OsStr>, path: Option<OsString>) -> OsString {
     let is_program = |folder: &Path| {
         std::fs::metadata(folder.join(&name))

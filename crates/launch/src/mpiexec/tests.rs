@@ -1,4 +1,4 @@
-//! Command lines of other launchers and what becomes of them.
+//! Tests of command lines of other launchers and their translations.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! More askers than a launcher has places for.
+//! Tests of more askers than a launcher has places for.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;

@@ -1,7 +1,7 @@
-//! An answer while it comes: lines of JSON, the job's and one for each rank.
+//! An answer while it arrives: lines of JSON, the job's and one for each rank.
 //!
-//! Owns the bounds on a line and on the whole, which no number of the answer changes. Never reads: it is given bytes. Texts lose what
-//! a terminal would obey.
+//! Owns the bounds on a line and on the whole, which no number in the answer changes. Never reads: callers
+//! give it bytes. Control characters are removed from texts.
 
 use canele_sys::printable;
 use serde::de::DeserializeOwned;
@@ -9,31 +9,32 @@ use serde_json::Value;
 
 use crate::query::{Busy, JobReport, RankReport};
 
-/// How much is taken of an answer.
+/// The limits on an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerLimits {
-    /// Bytes of a line: that of the job, with the rails of all its hosts, or that of a rank, with its links.
+    /// The most bytes of a line: that of the job, with the rails of all its hosts, or that of a rank, with
+    /// its links.
     pub line: usize,
-    /// Bytes in all.
+    /// The most bytes of the answer.
     pub bytes: usize,
-    /// Ranks of the job.
+    /// The most ranks of the job.
     pub ranks: u32,
 }
 
-/// Rails of a job, and bytes of the name of a host, at most: tables are as wide as the longest.
+/// The most rails of a job, and the most bytes of a host's name: tables are as wide as the longest.
 const MOST_RAILS: usize = 255;
 const MOST_NAME: usize = 255;
 
-/// Why an answer is not read further.
+/// The reason why an answer is not read further.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AnswerError {
-    /// Nothing came.
+    /// The answer was empty.
     Empty,
-    /// The launcher answers others, and has no place for this question.
+    /// The launcher answers others, and has no place for this request.
     Busy,
     /// It is no report, for this reason.
     Unreadable(String),
-    /// It is longer than so many bytes.
+    /// It is longer than this number of bytes.
     TooLong(usize),
 }
 
@@ -42,7 +43,7 @@ pub enum AnswerError {
 pub struct AnswerReader {
     limits: AnswerLimits,
     taken: usize,
-    /// The beginning of the next line.
+    /// The start of the next line.
     rest: Vec<u8>,
     report: Option<JobReport>,
 }
@@ -53,7 +54,7 @@ impl AnswerReader {
         AnswerReader { limits, taken: 0, rest: Vec::new(), report: None }
     }
 
-    /// Adds what has come; gives the report once it is whole.
+    /// Adds received bytes; returns the report once it is whole.
     ///
     /// # Errors
     /// [`AnswerError`].
@@ -103,7 +104,7 @@ impl AnswerReader {
         Ok(())
     }
 
-    /// Why an answer that ends here is none.
+    /// Returns the reason why an answer that ends here is none.
     pub fn ended(&self) -> AnswerError {
         match &self.report {
             Some(report) => {
@@ -123,7 +124,7 @@ fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, AnswerError> {
     serde_json::from_value(printable_value(value)).map_err(unreadable)
 }
 
-/// The same value with texts that a terminal only shows.
+/// Returns the value with texts that a terminal only shows.
 fn printable_value(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(printable::line(&text).into_owned()),
@@ -152,7 +153,7 @@ mod tests {
         [serde_json::to_vec(&report).unwrap(), b"\n".to_vec()].concat()
     }
 
-    /// The line of a rank that says `doing`.
+    /// Returns the line of a rank whose activity is `doing`.
     fn rank(rank: u32, doing: &str) -> Vec<u8> {
         let rank = serde_json::json!({
             "rank": rank, "host": "h", "pid": 7, "state": "running", "doing": doing, "current": true, "counters": {},
@@ -160,7 +161,7 @@ mod tests {
         format!("{rank}\n").into_bytes()
     }
 
-    /// The report of an answer that comes in pieces of `piece` bytes.
+    /// Returns the report of an answer that comes in pieces of `piece` bytes.
     fn read(bytes: &[u8], piece: usize, limits: AnswerLimits) -> Result<JobReport, AnswerError> {
         let mut answer = AnswerReader::new(limits);
         for piece in bytes.chunks(piece) {

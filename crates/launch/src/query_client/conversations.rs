@@ -1,7 +1,7 @@
 //! The answers of several launchers, read as they come.
 //!
-//! Owns how long is waited and how much is kept. Never waits for one launcher, and to root a process of another user has less time and less
-//! room than its own.
+//! Owns the time limits and the limits of memory. Never waits for one launcher alone. For root, a process of
+//! another user has less time and less room than root's own.
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -17,20 +17,21 @@ use super::answer::{AnswerError, AnswerLimits, AnswerReader};
 use super::reach::Reached;
 use crate::query::JobReport;
 
-/// How long launchers of this user may take to answer.
+/// The time that launchers of this user have to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// The same where root asks a process of another user.
+/// The time that a process of another user has to answer root.
 const STRANGERS_TIME: Duration = Duration::from_secs(2);
-/// What is taken of an answer of this user's launchers, or of root's.
+/// The limits on an answer of this user's launchers, or of root's.
 const OWN: AnswerLimits = AnswerLimits { line: 64 << 20, bytes: 1 << 30, ranks: LinkId::MOST_RANKS };
-/// What root takes of an answer of another user's process, and of all that user's processes together.
+/// The limits, for root, on an answer of another user's process, and on those of all that user's processes
+/// together.
 const STRANGERS: AnswerLimits = AnswerLimits { line: 1 << 20, bytes: 16 << 20, ranks: 4096 };
-/// What root takes of all processes of other users.
+/// The limit, for root, on the answers of all processes of other users.
 const ALL_STRANGERS_BYTES: usize = 64 << 20;
-/// Bytes read at once.
+/// The number of bytes read at once.
 const PIECE: usize = 64 << 10;
 
-/// A launcher's answer, or why there is none.
+/// A launcher's answer, or the reason why there is none.
 pub type Answered = (Reached, Result<JobReport, QueryError>);
 
 struct Conversation {
@@ -40,7 +41,7 @@ struct Conversation {
     answer: AnswerReader,
 }
 
-/// How much strangers have sent.
+/// The number of bytes that other users' processes have sent.
 #[derive(Default)]
 struct StrangersBytes {
     by_user: HashMap<u32, usize>,
@@ -59,7 +60,7 @@ impl StrangersBytes {
     }
 }
 
-/// Reads all answers, each of which is known by the number that its launcher has for the user `own`.
+/// Reads all answers, each of which is identified by the number that its launcher has for the user `own`.
 pub fn converse(reached: Vec<Reached>, own: u32) -> Vec<Answered> {
     let begin = |with: Reached| {
         let number = with.peer.pid.unwrap_or(with.name.pid);
@@ -94,18 +95,18 @@ pub fn converse(reached: Vec<Reached>, own: u32) -> Vec<Answered> {
     answered
 }
 
-/// Waits until something can be read or the deadline has come; says from whom something can be read.
+/// Waits until data can be read or the deadline has come; returns true for each connection with data.
 fn wait(open: &[Conversation], deadline: Instant) -> Vec<bool> {
     let mut sockets: Vec<_> =
         open.iter().map(|one| PollFd::from_borrowed_fd(one.with.socket.as_fd(), PollFlags::IN)).collect();
     let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_micros(100);
-    // An interrupted wait finds nothing.
+    // An interrupted wait finds no data.
     let _ = poll(&mut sockets, Timespec::try_from(left).ok().as_ref());
     sockets.iter().map(|socket| !socket.revents().is_empty()).collect()
 }
 
 impl Conversation {
-    /// Reads a piece; gives the result once there is one.
+    /// Reads a piece; returns the result once there is one.
     fn read(
         &mut self,
         piece: &mut [u8],
@@ -125,7 +126,7 @@ impl Conversation {
             Ok(Some(mut report)) => {
                 report.job = self.number;
                 if !self.is_own {
-                    // No file is opened that a stranger names.
+                    // No file named by another user's process is opened.
                     report.ranks.iter_mut().for_each(|rank| rank.calls.clear());
                 }
                 Some(Ok(report))

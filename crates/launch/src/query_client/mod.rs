@@ -1,10 +1,12 @@
-//! The asking side of `canele info --job`, `canele why` and `canele top`: finds launchers and gets their reports.
+//! The asking side of `canele info --job`, `canele why` and `canele top`: finds launchers and gets their
+//! reports.
 //!
 //! ```text
-//! /proc/net/unix ─▶ names ─▶ reach (connect with all, check who they are) ─▶ conversations (read all, by one deadline) ─▶ reports
+//!   /proc/net/unix ─▶ names ─▶ reach: connect with all, check their users
+//!                                └─▶ conversations: read all, by one deadline ─▶ reports
 //! ```
-//! Owns which launcher is meant by a process number. What answers is believed nothing: abstract names belong to the first process that
-//! binds them.
+//! Owns the choice of the launcher that a process number means. No answer is trusted: abstract names belong
+//! to the first process that binds them.
 
 mod answer;
 mod conversations;
@@ -22,7 +24,7 @@ use super::query_name::QueryNames;
 use conversations::converse;
 use reach::{Reach, Reached, reach};
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     /// No process listens there.
@@ -39,7 +41,7 @@ pub enum QueryError {
     Impostor {
         /// The launcher that was asked.
         asked: u32,
-        /// The process that listens, if it can be seen from here.
+        /// The process that listens, if it is visible from here.
         found: Option<u32>,
         /// Its user.
         user: u32,
@@ -52,7 +54,7 @@ pub enum QueryError {
     Ambiguous {
         /// The number that was asked.
         asked: u32,
-        /// How many launchers have it.
+        /// The number of launchers that have it.
         count: usize,
         /// Their numbers in the pid namespace of the asker, if they have any there.
         visible: Option<String>,
@@ -63,7 +65,7 @@ pub enum QueryError {
     /// The launcher answers others.
     #[error("the launcher {0} answers as many questions as it can at a time: ask it again")]
     Busy(u32),
-    /// Not all that may be the launcher were looked at.
+    /// Not all possible launchers were asked.
     #[error(
         "more sockets have names of launchers than are asked at a time, and process {0} is not among those that were: there may be a job of it all the same"
     )]
@@ -71,7 +73,7 @@ pub enum QueryError {
     /// The launcher took too long.
     #[error("the launcher {0} does not answer in time")]
     Late(u32),
-    /// The answer is longer than is read.
+    /// The answer is longer than the limit.
     #[error(
         "the answer of process {job} of user {user} has more than {limit} MiB, and is not read further: ask as that user"
     )]
@@ -89,7 +91,7 @@ pub enum QueryError {
     /// The system refused.
     #[error("the launcher {0} cannot be asked: {1}")]
     System(u32, io::Error),
-    /// The system does not tell which launchers there are.
+    /// The system does not list the launchers.
     #[error("the running jobs of this host cannot be listed: {0}")]
     Unlisted(io::Error),
     /// There are more sockets with launchers' names than are asked.
@@ -104,7 +106,7 @@ pub enum QueryError {
 pub struct RunningJobs {
     /// The reports, in the order of the launchers' processes.
     pub reports: Vec<JobReport>,
-    /// Why others have none, as far as this concerns the user.
+    /// The reasons why others have none, as far as they concern the user.
     pub errors: Vec<QueryError>,
 }
 
@@ -120,7 +122,7 @@ pub fn query_job(pid: u32) -> Result<JobReport, QueryError> {
     answered.pop().map_or(Err(QueryError::NoLauncher(pid)), |(_, result)| result)
 }
 
-/// Asks all launchers of the user on this host; those of all users for root.
+/// Asks all launchers of the user on this host; for root, those of all users.
 pub fn query_jobs() -> RunningJobs {
     let own = getuid().as_raw();
     let failed = |error| RunningJobs { reports: Vec::new(), errors: vec![QueryError::Unlisted(error)] };
@@ -134,7 +136,7 @@ pub fn query_jobs() -> RunningJobs {
     }
 }
 
-/// The answers of launchers that were reached.
+/// Returns the answers of launchers that were reached.
 fn answers(reach: Reach, own: u32, is_cut: bool) -> RunningJobs {
     let mut jobs = RunningJobs::default();
     if is_cut || reach.is_cut {
@@ -145,7 +147,7 @@ fn answers(reach: Reach, own: u32, is_cut: bool) -> RunningJobs {
             Ok(report) => jobs.reports.push(report),
             // The job is over.
             Err(QueryError::Refused(_)) => {}
-            // A process of another user that has a launcher's name need not be one.
+            // A process of another user that has a launcher's name may be no launcher.
             Err(error) if with.peer.uid == own || matches!(error, QueryError::TooLong { .. }) => {
                 jobs.errors.push(error);
             }
@@ -156,11 +158,12 @@ fn answers(reach: Reach, own: u32, is_cut: bool) -> RunningJobs {
     jobs
 }
 
-/// The launcher that is meant by a number: the process that has it here, or the only one that has it in its own pid namespace.
+/// Returns the launcher that a number means: the process that has it here, or the only one that has it in its
+/// own pid namespace.
 fn find(pid: u32, names: &QueryNames, own: u32) -> Result<Reached, QueryError> {
     let system = |errno: rustix::io::Errno| QueryError::System(pid, errno.into());
     let is_it = |peer: &PeerCredentials| peer.pid == Some(pid);
-    // To root only the very process counts, where it is of another user.
+    // For root, a process of another user must have exactly this number.
     let may_be = |peer: &PeerCredentials| is_it(peer) || peer.uid == own || peer.uid == 0;
     let (named, others): (Vec<_>, Vec<_>) = names.all.iter().copied().partition(|name| name.pid == pid);
     let mut of_name = reach(&named, own, may_be).map_err(system)?;
@@ -172,7 +175,7 @@ fn find(pid: u32, names: &QueryNames, own: u32) -> Result<Reached, QueryError> {
     if let Some(it) = of_others.reached.pop() {
         return Ok(it);
     }
-    // Of those that were not looked at one may be the process itself, or another launcher with its number.
+    // A launcher that was not asked may be the process itself, or another launcher with its number.
     if names.is_cut || of_name.is_cut || of_others.is_cut {
         return Err(QueryError::NotAllAsked(pid));
     }

@@ -1,6 +1,8 @@
-//! Connecting with the listeners that have launchers' names: who they are is looked at before anything is read.
+//! Connections with the listeners that have launchers' names: their users are checked before any data is
+//! read.
 //!
-//! Owns whom an asker believes. Never waits for one listener: a full queue is tried again beside all others, until one deadline.
+//! Owns the decision whom an asker trusts. Never waits for one listener alone: a full queue is tried again
+//! beside all others, until one deadline.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -12,18 +14,18 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
 use crate::query_name::QueryName;
 
-/// How long full queues are tried again.
+/// The time during which full queues are tried again.
 const FULL_TIME: Duration = Duration::from_millis(500);
-/// Between two rounds of tries.
+/// The pause between two rounds of attempts.
 const AGAIN: Duration = Duration::from_millis(5);
-/// How long connecting takes in all, at most.
+/// The longest time for all connections.
 const ALL_TIME: Duration = Duration::from_secs(2);
-/// Listeners that an answer is taken from at a time.
+/// The most listeners whose answers are read at a time.
 const MOST_LAUNCHERS: usize = 256;
-/// Of them, those of one user other than the asking one and root.
+/// The most of them that belong to one user other than the asking one and root.
 const MOST_OF_ANOTHER_USER: usize = 32;
 
-/// A listener that may be a launcher, and is of a user who is believed.
+/// A listener that may be a launcher, and is of a trusted user.
 #[derive(Debug)]
 pub struct Reached {
     pub name: QueryName,
@@ -31,27 +33,28 @@ pub struct Reached {
     pub socket: OwnedFd,
 }
 
-/// What became of the listeners.
+/// The result of connecting with the listeners.
 #[derive(Debug, Default)]
 pub struct Reach {
     pub reached: Vec<Reached>,
-    /// The first listener that is not believed, or not wanted.
+    /// The first listener that is not trusted, or not wanted.
     pub stranger: Option<PeerCredentials>,
     /// Listeners whose queues were full to the end.
     pub full: Vec<QueryName>,
-    /// More launchers are there than are asked at a time.
+    /// True if there are more launchers than are asked at a time.
     pub is_cut: bool,
 }
 
-/// True for a process of the asking user or of root; for root, every process that can be seen from here.
+/// Returns true for a process of the asking user or of root; for root, for every process that is visible from
+/// here.
 pub fn is_trusted(peer: PeerCredentials, own: u32) -> bool {
     peer.uid == own || peer.uid == 0 || own == 0 && peer.pid.is_some()
 }
 
-/// Connects with all of them at once as the user `own`, and keeps those that are believed and `wanted`.
+/// Connects with all of them at once as the user `own`, and keeps those that are trusted and `wanted`.
 ///
 /// # Errors
-/// The system has no sockets for this process.
+/// Fails if the system has no sockets for this process.
 pub fn reach(
     names: &[QueryName],
     own: u32,

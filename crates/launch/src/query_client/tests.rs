@@ -1,4 +1,5 @@
-//! Strangers that listen under launchers' names, asked as root and as a user. A thread with another user's number plays the stranger.
+//! Tests with strangers that listen under launchers' names, asked as root and as a user. A thread with
+//! another user's number plays the stranger.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -17,14 +18,14 @@ const STRANGER: u32 = 65534;
 const USER: u32 = 1000;
 const HEADER: &str = r#"{"job":1,"version":"1","command":"x","size":SIZE,"seconds":1.0,"rails":[]}"#;
 
-/// A name that the process `pid` would have.
+/// Returns a name of the process `pid`.
 fn name(pid: u32) -> QueryName {
     let mut name = QueryName::draw().unwrap();
     name.pid = pid;
     name
 }
 
-/// All names that there are.
+/// Returns these names as a complete list.
 fn all(names: &[QueryName]) -> QueryNames {
     QueryNames { all: names.to_vec(), is_cut: false }
 }
@@ -36,8 +37,8 @@ fn listener(name: QueryName, backlog: i32) -> OwnedFd {
     listener
 }
 
-/// A thread of the user `uid` that listens under this name and does something with each connection until that says to end; nothing if this
-/// process may not become another user.
+/// Starts a thread of the user `uid` that listens under this name. It handles each connection with `answer`
+/// until that asks to end. None if this process may not become another user.
 fn listen_as(
     uid: u32,
     name: QueryName,
@@ -58,7 +59,7 @@ fn listen_as(
 
 /// Sends the report of a job without ranks.
 fn report(mut to: UnixStream) -> bool {
-    // A client that does not believe it has closed the connection.
+    // A client that does not trust it has closed the connection.
     let _ = writeln!(to, "{}", HEADER.replace("SIZE", "0"));
     true
 }
@@ -107,7 +108,7 @@ fn nothing_is_read_of_a_stranger() {
     }
     let found = reach(&[stranger], USER, |_| true).unwrap();
     assert_eq!(found.reached.len(), 0);
-    // Root asks no other process than the one that is meant.
+    // Root asks only the process that is meant.
     let mut other = stranger;
     other.pid += 1;
     assert!(find(other.pid, &all(&[other]), 0).is_err());
@@ -138,7 +139,7 @@ fn a_flood_for_root_ends_at_a_fixed_bound() {
         }
         other => panic!("{other:?}"),
     }
-    // What the socket held when it was closed counts too.
+    // Bytes that the socket held when it was closed count, too.
     assert!(told.recv().unwrap() < 24 << 20);
 }
 
@@ -179,7 +180,7 @@ fn one_user_takes_not_all_the_room_of_root() {
 
 #[test]
 fn launchers_of_containers_are_told_from_each_other() {
-    // A number that no process has here.
+    // No process has this number here.
     let pid = 0x7fff_fff0;
     let (one, other) = (name(pid), name(pid));
     listen_as(own(), one, report).unwrap();
@@ -195,7 +196,7 @@ fn launchers_of_containers_are_told_from_each_other() {
         }
         other => panic!("{other:?}"),
     }
-    // By its number here each is found, whatever its name says.
+    // Each is found by its number here, not by the one in its name.
     assert!(find(std::process::id(), &all(&[one]), own()).is_ok());
 }
 
@@ -205,7 +206,7 @@ fn who_asks_hears_that_not_all_were_looked_at_unless_the_process_itself_was_foun
     listen_as(own(), own_name, report).unwrap();
     let cut = |names: &[QueryName]| QueryNames { is_cut: true, ..all(names) };
     assert!(find(own_name.pid, &cut(&[own_name]), own()).is_ok());
-    // A number that no process has here.
+    // No process has this number here.
     let pid = 0x7fff_fff1;
     let contained = name(pid);
     listen_as(own(), contained, report).unwrap();

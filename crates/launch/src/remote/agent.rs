@@ -1,6 +1,6 @@
-//! One host's agent as the launcher sees it: its remote shell, its two streams, and how far it has come.
+//! One host's agent as the launcher sees it: its remote shell, its two streams, and its state.
 //!
-//! Owns the streams. Decides nothing about the job; what it hears that cannot be is the end of it.
+//! Owns the streams. Decides nothing about the job; an impossible message ends the agent.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -18,25 +18,25 @@ use crate::failure::Exit;
 use crate::host_ranks::{Order, Report};
 use crate::join::GatheredAgent;
 
-/// Bytes waiting for an agent from which on it is not listened to.
+/// The number of bytes waiting for an agent from which on its messages are not read.
 const CONGESTED: usize = 4 << 20;
-/// How long the status of a remote shell is waited for after its output has ended.
+/// The time that the launcher waits for the status of a remote shell after its output has ended.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// How far an agent has come.
+/// The state of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No rank was placed on its host yet: nothing is started there.
     Absent,
-    /// Its preamble is waited for.
+    /// The launcher waits for its preamble.
     Starting,
-    /// Its preamble has come, and the first flight of the handshake is waited for.
+    /// Its preamble has come, and the launcher waits for the first flight of the handshake.
     Greeting,
     /// It waits for its task.
     Ready,
-    /// It has it.
+    /// It has its task.
     Running,
-    /// It has said its last word, or it was said for it.
+    /// It has made its last report, or the launcher has made it in its place.
     Over,
 }
 
@@ -46,35 +46,35 @@ pub struct Agent {
     pub(super) state: State,
     task: Task,
     ranks: RankSet,
-    /// Those that it was told to start since.
+    /// Ranks that it was told to start later.
     spawned: HashSet<u32>,
-    /// Its host had no ranks at the start of the job.
+    /// True if its host had no ranks at the start of the job.
     pub(super) is_later: bool,
-    /// What it is to be told once it has its task.
+    /// Orders for it until it has its task.
     waiting: Vec<Order>,
-    /// How its shell was started, and what it has in common with the agent.
+    /// The command that started its shell.
     command: String,
     secret: Secret,
-    /// It was started.
+    /// True if its shell was started.
     pub(super) has_shell: bool,
     pub(super) up: Option<Inflow>,
     pub(super) down: Option<Outflow>,
-    /// The interfaces of its host, once it has told.
+    /// The interfaces of its host, once it has sent them.
     found: Option<Vec<Interface>>,
-    /// What its shell printed before the agent answered, to both streams and to standard error alone.
+    /// The output of its shell before the agent answered: both streams, and standard error alone.
     printed: Vec<u8>,
     remarks: Vec<u8>,
-    /// It was given its task.
+    /// True once it has its task.
     begun: bool,
-    /// How its shell ended.
+    /// The exit of its shell.
     pub(super) exit: Option<Exit>,
-    /// When it must have answered, or, once its output has ended, the status of its shell.
+    /// The deadline of its answer, or, once its output has ended, of the status of its shell.
     pub(super) until: Option<Instant>,
     heartbeat: Heartbeat,
 }
 
 impl Agent {
-    /// Of which nothing is heard yet.
+    /// Returns an agent that has sent nothing yet.
     pub fn new(task: Task, command: String, secret: Secret, now: Instant) -> Agent {
         Agent {
             state: if task.plan.here.is_empty() { State::Absent } else { State::Starting },
@@ -98,7 +98,7 @@ impl Agent {
         }
     }
 
-    /// One that has come by itself, over a connection, with all ranks of its host.
+    /// Returns an agent that has connected by itself, with all ranks of its host.
     pub fn joined(task: Task, gathered: GatheredAgent, now: Instant) -> Agent {
         let GatheredAgent { up, down, interfaces, .. } = gathered;
         Agent {
@@ -110,32 +110,32 @@ impl Agent {
         }
     }
 
-    /// Its host gets ranks of the job, which is by now as `info` says.
+    /// Starts an agent for a host that gets ranks of the job, whose description is now `info`.
     pub fn begin_starting(&mut self, info: &JobInfo, now: Instant) {
         self.state = State::Starting;
         self.task.info = info.clone();
         self.heartbeat = Heartbeat::new(self.silence(), now);
     }
 
-    /// Takes what it was to be told once it has its task.
+    /// Takes the orders that waited until it has its task.
     pub fn take_waiting(&mut self) -> Vec<Order> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// How often either side tells the other that it lives.
+    /// Returns the interval of the beats of either side.
     pub fn beats_every(&self) -> Duration {
         self.heartbeat.every()
     }
 
-    /// For how long it may be silent.
+    /// Returns the time for which it may be silent.
     pub fn silence(&self) -> Duration {
         Duration::from_millis(self.task.silence_ms.into())
     }
 
-    /// Reads once. What it tells is added to `reports`.
+    /// Reads once. Its reports are added to `reports`.
     ///
     /// # Errors
-    /// Why it must be given up.
+    /// Fails with the reason why it must be given up.
     pub fn read(&mut self, reports: &mut Vec<Report>, events: &Events) -> Result<Read, String> {
         let Some(up) = &mut self.up else { return Ok(Read::End) };
         let read = up.read();
@@ -162,7 +162,7 @@ impl Agent {
         Ok(read)
     }
 
-    /// Its streams have ended; how its shell has is known soon.
+    /// Waits for the status of its shell after its streams have ended.
     pub fn wait_for_status(&mut self) {
         self.until = Some(Instant::now() + STATUS_TIMEOUT);
     }
@@ -228,7 +228,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether this is about its own ranks.
+    /// Returns true if the report is about its own ranks.
     fn may_say(&self, report: &Report) -> bool {
         match report {
             Report::Started { rank, .. }
@@ -254,7 +254,7 @@ impl Agent {
         }
     }
 
-    /// Takes what its shell printed to its standard error; returns it once the agent runs, to be printed.
+    /// Takes standard error of its shell; returns it for printing once the agent runs.
     pub fn hear_remark(&mut self, bytes: Vec<u8>) -> Option<Report> {
         if self.begun {
             return Some(Report::Remarked { bytes });
@@ -266,23 +266,23 @@ impl Agent {
         None
     }
 
-    /// The interfaces of its host, once it is ready for its task.
+    /// Returns the interfaces of its host, once it is ready for its task.
     pub fn interfaces(&self) -> Option<&Vec<Interface>> {
         self.found.as_ref().filter(|_| self.state == State::Ready)
     }
 
-    /// All ports of its host.
+    /// Returns all ports of its host.
     pub fn ports(&self) -> Vec<String> {
         self.found.iter().flatten().flat_map(Interface::ports).collect()
     }
 
-    /// The interfaces of its host, as far as they are known.
+    /// Returns the interfaces of its host, as far as they are known.
     pub fn found(&self) -> &[Interface] {
         self.found.as_deref().unwrap_or_default()
     }
 
-    /// Gives it its task, with the ports of all hosts' rails. Returns what its shell
-    /// remarked before to be printed, as it is no failure.
+    /// Gives it its task, with the ports of all hosts' rails. Returns its shell's earlier remarks to be
+    /// printed, since they are no failure.
     pub fn begin(&mut self, rails: &[Vec<Vec<String>>]) -> Report {
         if let Some(network) = &mut self.task.info.network {
             network.rails = rails.to_vec();
@@ -295,26 +295,26 @@ impl Agent {
         Report::Remarked { bytes: std::mem::take(&mut self.remarks) }
     }
 
-    /// Whether it has still to say who it is, or what interfaces its host has.
+    /// Returns true if its preamble or the interfaces of its host have not come.
     pub fn has_not_answered(&self) -> bool {
         matches!(self.state, State::Starting | State::Greeting)
             || self.state == State::Ready && self.found.is_none()
     }
 
-    /// When [`look`](Self::look) has something to do.
+    /// Returns the next time at which [`look`](Self::look) has work.
     pub fn next_beat(&self) -> Option<Instant> {
         let lives = matches!(self.state, State::Ready | State::Running);
         lives.then(|| self.heartbeat.deadline())
     }
 
-    /// Sends a beat if it is time, and says whether it was silent for too long.
+    /// Sends a beat if it is time; reports if it was silent for too long.
     pub fn look(&mut self, now: Instant) -> Beat {
         if self.next_beat().is_none() {
             return Beat::NotYet;
         }
         let beat = self.heartbeat.look(now);
         if self.state == State::Ready {
-            // Nothing is expected of it yet; that its shell lives is seen.
+            // It has nothing to send yet; its shell shows that it lives.
             self.heartbeat.hear();
         }
         if let (Beat::Due, Some(down)) = (beat, &mut self.down) {
@@ -336,32 +336,32 @@ impl Agent {
 
     fn send(&mut self, message: &ToAgent) {
         if let Some(down) = &mut self.down {
-            // A task that is too long was refused before; nothing else can be.
+            // A task that is too long was refused before; other messages are short enough.
             let _ = down.push(message);
         }
     }
 
-    /// Writes what can be written, and listens unless too much waits.
+    /// Writes without waiting, and reads unless too many bytes wait.
     pub fn flush(&mut self, events: &Events) {
         let Some(down) = &mut self.down else { return };
         if down.flush(events).is_err() {
             if let Some(down) = self.down.take() {
                 down.close(events);
             }
-            // What it still said is read first.
+            // Its last messages are read first.
             self.until.get_or_insert(Instant::now() + STATUS_TIMEOUT);
         } else if let Some(up) = &mut self.up {
             up.watch(down.waiting() < CONGESTED, events);
         }
     }
 
-    /// Why it has come to nothing, because its shell did `what`.
+    /// Returns the text that it failed because its shell did `what`.
     pub fn failed(&self, host: &str, what: &str) -> String {
         let printed = shell::last_lines(&self.printed);
         format!("cannot start on host {host}: `{}` {what}{printed}", self.command)
     }
 
-    /// How its shell ended, as far as is known.
+    /// Describes the end of its shell, as far as it is known.
     pub fn how_it_ended(&self) -> String {
         match self.exit {
             Some(exit) => format!("its remote shell {}", shell::ended(exit)),
@@ -370,7 +370,7 @@ impl Agent {
         }
     }
 
-    /// Closes its streams; an agent that is left ends its ranks then.
+    /// Closes its streams; an agent that still runs ends its ranks then.
     pub fn close(&mut self, events: &Events) {
         self.state = State::Over;
         self.until = None;

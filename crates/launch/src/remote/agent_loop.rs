@@ -1,7 +1,8 @@
-//! `canele agent`: the launcher's representative on a host. Runs the ranks there and passes on what it is told and what it tells.
+//! `canele agent`: the launcher's representative on a host. Runs the ranks there and passes on orders and
+//! reports.
 //!
-//! Owns the two streams to the launcher. Ends every process of its host when the launcher is gone, or silent for too long,
-//! and whenever the stream holds what cannot be.
+//! Owns the two streams to the launcher. Ends every process of its host if the launcher is gone, or silent
+//! for too long, or if the stream holds an impossible message.
 
 use std::io::{self, IsTerminal, Write};
 use std::net::TcpStream;
@@ -25,17 +26,17 @@ use crate::join::{Arrival, Arrivals};
 use crate::own_line::say_at_once;
 use crate::start::check_limits;
 
-/// Bytes waiting for the launcher from which on ranks are not listened to.
+/// The number of bytes waiting for the launcher from which on messages of ranks are not read.
 const CONGESTED: usize = 256 * 1024;
-/// For how long the launcher may be silent before it has sent the task, which says for how long it may be then.
+/// The time for which the launcher may be silent before it has sent the task, which sets another time.
 const TASK_SILENCE: Duration = Duration::from_secs(60);
-/// How long last words may take to leave.
+/// The time that the last reports have to leave.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// The agent's main function. Its standard input and output lead to the launcher.
+/// Runs an agent. Its standard input and output lead to the launcher.
 ///
 /// # Errors
-/// When no launcher started this process.
+/// Fails if no launcher started this process.
 pub fn serve_host() -> io::Result<()> {
     signals::set_aside_inherited();
     AgentLoop::new()?.run();
@@ -45,7 +46,7 @@ pub fn serve_host() -> io::Result<()> {
 /// Runs an agent for ranks that another launcher has started and that come to join their job.
 ///
 /// # Errors
-/// Whatever the system refuses.
+/// Fails with any error of the system.
 pub fn serve_joined(
     (launcher, channel): (TcpStream, SecureChannel),
     arrivals: Arrivals,
@@ -55,7 +56,7 @@ pub fn serve_joined(
     let mut agent = AgentLoop::over(launcher.into(), output.into(), events)?;
     agent.speak_through(channel);
     agent.tell(&FromAgent::Joining { name: uname().nodename().to_string_lossy().into_owned() });
-    // The launcher waits in silence for ranks of all hosts.
+    // The launcher sends nothing while it waits for ranks of all hosts.
     let silence = TASK_SILENCE + Duration::from_millis(arrivals.begin.timeout_ms);
     agent.heartbeat = Some(Heartbeat::new(silence, Instant::now()));
     agent.arrivals = Some(arrivals);
@@ -65,17 +66,17 @@ pub fn serve_joined(
 
 struct AgentLoop {
     events: Events,
-    /// From and to the launcher; `None` once it is gone.
+    /// The streams from and to the launcher; `None` once it is gone.
     streams: Option<(Inflow, Outflow)>,
-    /// Until the launcher has answered the first flight.
+    /// The handshake, until the launcher has answered the first flight.
     initiator: Option<Initiator>,
     heartbeat: Option<Heartbeat>,
-    /// When last words must have left.
+    /// The deadline for the last reports to leave.
     until: Option<Instant>,
     host_ranks: Option<HostRanks>,
     /// Ranks that another launcher has started, until the job begins.
     arrivals: Option<Arrivals>,
-    /// The task was refused.
+    /// True if the task was refused.
     refused: bool,
 }
 
@@ -86,7 +87,8 @@ impl AgentLoop {
             return Err(io::Error::other("its standard input and output lead to a launcher"));
         }
         if output.is_terminal() {
-            // That of a batch system, which passes bytes on before a line ends; it must change none.
+            // A batch system's terminal passes bytes on before a line ends; raw mode keeps it from changing
+            // them.
             let mut modes = tcgetattr(&output)?;
             modes.make_raw();
             tcsetattr(&output, OptionalActions::Now, &modes)?;
@@ -102,11 +104,11 @@ impl AgentLoop {
         Ok(agent)
     }
 
-    /// An agent that these two lead to and from.
+    /// Returns an agent over these two streams.
     fn over(input: OwnedFd, output: OwnedFd, events: Events) -> io::Result<AgentLoop> {
         let up = Inflow::new(input, Source::Incoming(0), &events)?;
         let mut down = Outflow::new(output, Source::Outgoing(0));
-        // Without any the job may still run, if its ranks never speak across hosts.
+        // Without any interface the job may still run, if its ranks never communicate across hosts.
         down.push(&FromAgent::Interfaces(interfaces().unwrap_or_default()));
         Ok(AgentLoop {
             events,
@@ -186,7 +188,8 @@ impl AgentLoop {
                     self.obey(message);
                 }
                 Ok(None) => return self.launcher_lives(),
-                // The launcher is of the same release: a message that cannot be opened or understood is not from it.
+                // The launcher is of the same release: a message that cannot be opened or decoded is not from
+                // it.
                 Err(text) => {
                     let why = format!(
                         "what the launcher of its job said was changed on its way: its agent got {text}"
@@ -214,7 +217,7 @@ impl AgentLoop {
         }
     }
 
-    /// If it does.
+    /// Resets the heartbeat if data of the launcher has come.
     fn launcher_lives(&mut self) {
         if let (Some((input, _)), Some(heartbeat)) = (&mut self.streams, &mut self.heartbeat)
             && input.lives()
@@ -262,7 +265,7 @@ impl AgentLoop {
         plan.binding = chosen.binding;
         self.events.close_arrivals(chosen.claims.sockets);
         if let Some(remark) = chosen.remark {
-            // What an agent says there its launcher prints, under the name of the host.
+            // The launcher prints an agent's standard error there, under the name of the host.
             let _ = writeln!(io::stderr(), "canele: {}", printable::line(&remark));
         }
         let host_ranks = match self.arrivals.take() {
@@ -273,7 +276,7 @@ impl AgentLoop {
             Some(arrivals) => {
                 info.processors = arrivals.processors();
                 if let Some(network) = &mut info.network {
-                    // By which the ranks prove to each other that they are of the job: never sent.
+                    // The ranks prove to each other with this key that they are of the job; it is never sent.
                     network.key = derive_key(KeyPurpose::JoiningRanks, &arrivals.begin.key[..]);
                 }
                 let ranks = arrivals.begin(&plan.here, &self.events)?;
@@ -298,12 +301,12 @@ impl AgentLoop {
         if let Some((_, out)) = &mut self.streams
             && !out.push(message)
         {
-            // Nothing a host reports is that long.
+            // No report of a host is that long.
             self.launcher_gone();
         }
     }
 
-    /// The launcher has ended before the ranks here have, and cannot say so itself.
+    /// Reports that the launcher has ended before the ranks here, since it cannot report it itself.
     fn launcher_died(&mut self, how: &str) {
         let runs = self.host_ranks.as_ref().is_some_and(|host_ranks| !host_ranks.is_over());
         if runs && self.streams.is_some() {
@@ -355,7 +358,7 @@ impl AgentLoop {
         }
     }
 
-    /// Tells the launcher what the host reports.
+    /// Sends the host's reports to the launcher.
     fn pass_on(&mut self) {
         let Some(host_ranks) = &mut self.host_ranks else { return };
         let was_over = host_ranks.is_over();

@@ -1,4 +1,4 @@
-//! What an agent may say, said through a pipe as its shell would.
+//! Tests of an agent's messages, sent through a pipe as its shell would.
 
 use std::io::{Read as _, Write};
 
@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::plan::{Plan, Program};
 use crate::remote::{FLIGHT, chunks, rails};
 
-/// The task of the second of two hosts with two ranks each.
+/// Returns the task of the second of two hosts with two ranks each.
 pub(crate) fn task() -> Task {
     let plan = Plan {
         programs: vec![Program { ranks: 4, command: vec!["true".into()] }],
@@ -33,7 +33,8 @@ pub(crate) fn task() -> Task {
     Task { host: 1, plan, info, bind: Default::default(), silence_ms: 8000 }
 }
 
-/// The agent of the second of two hosts with two ranks each, and the ends of its shell: where that writes, and where it reads.
+/// Returns the agent of the second of two hosts with two ranks each, and the two ends of its shell: its
+/// output and its input.
 fn agent(events: &Events) -> (Agent, std::fs::File, std::fs::File) {
     let mut agent = Agent::new(task(), "rsh h1 canele agent".into(), Secret::none(), Instant::now());
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
@@ -49,7 +50,7 @@ fn frame(message: &FromAgent, sealer: &mut Sealer) -> Vec<u8> {
     bytes
 }
 
-/// Says what an agent says first, and takes the answer.
+/// Sends an agent's greeting, and takes the answer.
 fn greet(
     secret: &Secret,
     (agent, shell, its_input): (&mut Agent, &mut std::fs::File, &mut std::fs::File),
@@ -64,7 +65,7 @@ fn greet(
     Ok(initiator.handle_answer(&answer).unwrap().0)
 }
 
-/// What is heard of an agent that has its task and says `report`.
+/// Returns the reports that the launcher reads if an agent with a task sends `report`.
 fn said(report: Report) -> Result<Vec<Report>, String> {
     let events = Events::new().unwrap();
     let (mut agent, mut shell, mut its_input) = agent(&events);
@@ -148,7 +149,7 @@ fn an_agent_without_the_key_of_hosts_is_refused_in_words() {
     }
 }
 
-/// One of each kind that an agent says.
+/// Returns one message of each kind that an agent sends.
 pub(crate) fn samples() -> Vec<FromAgent> {
     let address = RailAddress { driver: "tcp".into(), address: b"1\n10.0.0.1:7".to_vec() };
     let said = [
@@ -193,7 +194,8 @@ pub(crate) fn samples() -> Vec<FromAgent> {
     first.into_iter().chain(said.chain(reports).map(FromAgent::Report)).collect()
 }
 
-/// Says these frames after the greeting, in pieces, and does with what is heard what the launcher does. How many reports were taken.
+/// Sends these frames after the greeting, in pieces, and handles the received reports as the launcher does.
+/// Returns the number of reports.
 fn hear(make: impl FnOnce(&mut Sealer, &mut Random) -> Vec<u8>, random: &mut Random) -> usize {
     let events = Events::new().unwrap();
     let (mut agent, mut shell, mut its_input) = agent(&events);
@@ -227,7 +229,7 @@ fn hear(make: impl FnOnce(&mut Sealer, &mut Random) -> Vec<u8>, random: &mut Ran
     taken
 }
 
-/// Changes a message before it is sealed: an agent that has gone wrong says that.
+/// Changes a message before it is sealed, as an agent with an error could.
 fn change(message: &mut Vec<u8>, random: &mut Random) {
     let place = random.below(message.len());
     let (noise, odd) = (random.next_u64() as u8, random.pick(&[0, 1, 2, 3, 0x7f, 0x80, 0xff]));

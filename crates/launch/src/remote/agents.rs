@@ -1,8 +1,8 @@
-//! The agents of a job: their remote shells are started, they are given their tasks when all have answered, listened to, and
-//! given up when they are silent.
+//! The agents of a job. Their remote shells are started, and they get their tasks when all have answered.
+//! Their reports are read, and silent agents are given up.
 //!
-//! Owns the supervisor of the shells: like ranks on one machine, no shell outlives the launcher. What a lost host means is the
-//! launcher's business.
+//! Owns the supervisor of the shells: like ranks on one machine, no shell outlives the launcher. The launcher
+//! decides the effect of a lost host.
 
 mod beginning;
 mod due;
@@ -26,9 +26,9 @@ use crate::plan::{Plan, Program};
 use crate::supervisor::{FromSupervisor, ToSupervisor};
 use crate::supervisor_handle::{self, SupervisorHandle};
 
-/// How much longer an agent may take to say that its ranks have ended than its supervisor.
+/// The additional time, beyond its supervisor's, that an agent has to report that its ranks have ended.
 const TRAVEL: Duration = Duration::from_millis(500);
-/// Reads in a row of what an agent said before its shell ended.
+/// The most consecutive reads of an agent's data before its shell's end is handled.
 const LAST_READS: u32 = 1024;
 
 /// All agents of a job.
@@ -37,20 +37,20 @@ pub struct Agents {
     names: Vec<String>,
     supervisor: SupervisorHandle,
     agents: Vec<Agent>,
-    /// Hosts whose shells are still to be started, one after the other, and whether one is being started.
+    /// Hosts whose shells are not started yet, one after the other; true while one is being started.
     to_start: VecDeque<usize>,
     is_starting: bool,
     /// Standard error of the shells, by host.
     pipes: Pipes,
     start_timeout: Duration,
-    /// Which interfaces are to be used.
+    /// The names of the interfaces to be used.
     rails: String,
-    /// What each host has of each rail, once that is known.
+    /// Each host's part of each rail, once it is known.
     parts: Vec<Vec<rails::HostRail>>,
     silence: Duration,
-    /// When the agents must have ended everything; set once they are ending.
+    /// The deadline for the agents to end everything; set once they are ending.
     ending_until: Option<Instant>,
-    /// When the shells must have ended; set once all agents are over.
+    /// The deadline for the shells to end; set once all agents are over.
     closing_until: Option<Instant>,
     closed: bool,
     reports: Vec<(usize, Report)>,
@@ -61,7 +61,7 @@ impl Agents {
     /// Starts the shells of `tasks`, one for each host in order.
     ///
     /// # Errors
-    /// Whatever the system refuses.
+    /// Fails with any error of the system.
     pub fn start(
         shell: &RemoteShell,
         tasks: Vec<Task>,
@@ -145,7 +145,7 @@ impl Agents {
 
     // ---- what comes in --------------------------------------------------------------------------------
 
-    /// Something is ready.
+    /// Handles a descriptor that is ready.
     pub fn handle(&mut self, source: Source, events: &Events) {
         match source {
             Source::Supervisor => self.handle_supervisor(events),
@@ -158,18 +158,18 @@ impl Agents {
         }
     }
 
-    /// Says whether there may be more to read.
+    /// Reads once from a host's agent; returns true if there may be more to read.
     fn read(&mut self, host: usize, events: &Events) -> bool {
         let Some(agent) = self.agents.get_mut(host) else { return false };
         let mut heard = Vec::new();
         let was_ready = agent.state == State::Ready;
         let read = agent.read(&mut heard, events);
         if let (false, State::Ready, Some(down)) = (was_ready, agent.state, &agent.down) {
-            // As long as it is open, the agent is told that a launcher that is stopped lives.
+            // While the stream is open, beats tell the agent that a stopped launcher lives.
             start_beats(&self.supervisor, host as u32, agent.beats_every(), down);
         }
         if heard.iter().any(|report| matches!(report, Report::Recorded { .. })) {
-            // All has ended there, and it tells what was recorded: that may take as long as it takes.
+            // All processes there have ended, and the agent sends the recorded events, which may take long.
             let until = Instant::now() + supervisor_handle::ENDING_TIMEOUT + TRAVEL;
             self.ending_until = self.ending_until.map(|before| before.max(until));
         }
@@ -178,7 +178,7 @@ impl Agents {
             Ok(read) => {
                 self.begin_if_all_are_ready(events);
                 if self.agents[host].state == State::Over {
-                    // So that its shell ends, too.
+                    // This ends its shell, too.
                     self.close_streams(host, events);
                     return false;
                 }
@@ -221,7 +221,7 @@ impl Agents {
 
     fn handle_exit(&mut self, host: usize, exit: Exit, events: &Events) {
         self.agents[host].exit = Some(exit);
-        // What it said before comes first.
+        // Its earlier messages come first.
         for _ in 0..LAST_READS {
             if self.agents[host].up.is_none() || !self.read(host, events) {
                 break;
@@ -238,7 +238,7 @@ impl Agents {
 
     fn hear_remarks(&mut self) {
         for print in self.pipes.take() {
-            // The printing side drops what has no reader.
+            // The printing side drops output that has no reader.
             self.pipes.give_room(print.stream, print.bytes.len() as u32);
             let host = print.from as usize;
             let remark = self.agents[host].hear_remark(print.bytes);
@@ -248,7 +248,7 @@ impl Agents {
 
     // ---- ends -----------------------------------------------------------------------------------------
 
-    /// The streams of a host have ended.
+    /// Handles the end of a host's streams.
     fn conclude(&mut self, host: usize, events: &Events) {
         let agent = &self.agents[host];
         match (agent.state, agent.exit) {
@@ -266,7 +266,7 @@ impl Agents {
         }
     }
 
-    /// An agent that did `what` is of no use.
+    /// Gives up an agent that did `what`.
     fn give_up(&mut self, host: usize, what: &str, events: &Events) {
         match self.agents[host].state {
             State::Starting | State::Greeting | State::Ready => {
@@ -302,7 +302,7 @@ impl Agents {
         self.supervisor.send(&ToSupervisor::StopBeats { number: host as u32 }, &[]);
     }
 
-    /// The supervisor of the shells is gone, and so are they: agents see their streams end.
+    /// Takes over after the supervisor of the shells, and the shells, are gone: agents see their streams end.
     fn take_over(&mut self, events: &Events) {
         let why =
             format!("the supervisor of the remote shells (process {}) was killed", self.supervisor.pid());
@@ -323,7 +323,7 @@ impl Agents {
 
     // ---- what the launcher does -----------------------------------------------------------------------
 
-    /// Tells one host.
+    /// Gives an order to one host.
     pub fn tell(&mut self, host: usize, order: Order, events: &Events) {
         if let Order::End { grace_ms } = order {
             let grace = Duration::from_millis(grace_ms.into());
@@ -341,12 +341,12 @@ impl Agents {
         }
     }
 
-    /// What each host has of each rail; empty before all have answered.
+    /// Returns each host's part of each rail; empty before all have answered.
     pub fn parts(&self) -> &[Vec<rails::HostRail>] {
         &self.parts
     }
 
-    /// All ports of the host of a job that has one.
+    /// Returns all ports of the host of a job on one host.
     pub fn ports_of_one(&self) -> Vec<String> {
         match &self.agents[..] {
             [agent] => agent.ports(),
@@ -354,13 +354,13 @@ impl Agents {
         }
     }
 
-    /// What happened since the last call, in order for each host.
+    /// Takes the reports since the last call, in order for each host.
     pub fn take_reports(&mut self) -> Vec<(usize, Report)> {
         self.hear_remarks();
         std::mem::take(&mut self.reports)
     }
 
-    /// Whether nothing is left of agents and shells.
+    /// Returns true if no agent and no shell is left.
     pub fn is_over(&self) -> bool {
         self.over
     }
@@ -369,14 +369,14 @@ impl Agents {
         self.agents.iter().any(|agent| !matches!(agent.state, State::Absent | State::Over))
     }
 
-    /// Writes what can be written. To be called after everything else.
+    /// Writes without waiting. Called after everything else.
     pub fn flush(&mut self, events: &Events) {
         self.agents.iter_mut().for_each(|agent| agent.flush(events));
         self.pipes.watch(events);
     }
 }
 
-/// Beats go to the agent on a host while this process is stopped.
+/// Makes the supervisor send beats to the agent on a host while this process is stopped.
 fn start_beats(supervisor: &SupervisorHandle, number: u32, every: Duration, down: &Outflow) {
     let every_ms = every.as_millis() as u32;
     if let Some(key) = down.beat_key() {

@@ -1,31 +1,34 @@
-//! Chunks: what messages are cut into on their way through a stream, each sealed for itself.
+//! Chunks: the pieces of messages on a stream, each sealed for itself.
 //!
 //! ```text
-//!   length u16 │ kind u8 │ check u8 │ sealed: role u8, up to 4075 bytes of a message        kind 0; role: part, last part, or a beat
-//!                                   │ count u64, 16 bytes that prove it                     kind 1: a beat of the one that stands in
+//!   length u16 │ kind u8 │ check u8 │ sealed: role u8, up to 4075 bytes of a message
+//!                                   │ count u64, 16 bytes that prove it
+//!
+//!   kind 0: a sealed part, last part, or beat      kind 1: a beat of the process that replaces the sender
 //! ```
-//! A chunk is written at once and fits in what a pipe takes whole (PIPE_BUF), so that a second process can put its beats between
-//! those of a process that is stopped. A header of which one byte is changed is known as such, so no reader waits for a length that was made up.
+//! A chunk is written at once and fits in the size that a pipe takes whole (PIPE_BUF). So a second process
+//! can put its beats between the chunks of a stopped process. A header with one changed byte is detected, so
+//! no reader waits for a forged length.
 
 use canele_secure::{BEAT, Sealer, TAG};
 
 /// The longest chunk in bytes, its header included.
 pub const MAX_CHUNK: usize = 4096;
-/// Bytes of a header.
+/// The length of a header in bytes.
 pub const HEADER: usize = 4;
 /// The longest part of a message in a chunk.
 pub const MAX_PART: usize = MAX_CHUNK - HEADER - TAG - 1;
 
-/// What a chunk holds.
+/// The content of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkKind {
-    /// Sealed by the channel.
+    /// A part of a message, sealed by the channel.
     Sealed = 0,
-    /// A beat of the process that stands in for the sender.
+    /// A beat of the process that replaces the sender.
     StandInBeat = 1,
 }
 
-/// What a sealed chunk is, in its first byte.
+/// The role of a sealed chunk, in its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkRole {
     /// More of the message follows.
@@ -37,13 +40,13 @@ pub enum ChunkRole {
 }
 
 impl ChunkRole {
-    /// That with this number.
+    /// Returns the role with this number.
     pub fn from_byte(byte: u8) -> Option<ChunkRole> {
         [ChunkRole::Part, ChunkRole::Last, ChunkRole::Beat].into_iter().find(|role| *role as u8 == byte)
     }
 }
 
-/// The header of a chunk of `length` bytes.
+/// Returns the header of a chunk of `length` bytes.
 pub const fn header(length: u16, kind: ChunkKind) -> [u8; HEADER] {
     let [low, high] = length.to_le_bytes();
     [low, high, kind as u8, check(low, high, kind as u8)]
@@ -53,10 +56,10 @@ const fn check(low: u8, high: u8, kind: u8) -> u8 {
     !(low ^ high ^ kind)
 }
 
-/// How many bytes follow a header, and what they are.
+/// Returns the number of bytes that follow a header, and their kind.
 ///
 /// # Errors
-/// It is no header.
+/// Fails if it is no header.
 pub fn parse([low, high, kind, sum]: [u8; HEADER]) -> Result<(usize, ChunkKind), String> {
     let length = usize::from(u16::from_le_bytes([low, high]));
     let is_right = match kind {
@@ -79,7 +82,7 @@ pub fn push(message: &[u8], sealer: &mut Sealer, to: &mut Vec<u8>) {
     }
 }
 
-/// Appends what says that the sender lives.
+/// Appends a beat of the sender.
 pub fn push_beat(sealer: &mut Sealer, to: &mut Vec<u8>) {
     push_chunk(ChunkRole::Beat, &[], sealer, to);
 }
@@ -90,7 +93,7 @@ fn push_chunk(role: ChunkRole, part: &[u8], sealer: &mut Sealer, to: &mut Vec<u8
     sealer.seal(&plain, to).expect("a chunk is short, and there are fewer than its counter counts");
 }
 
-/// A beat of the one that stands in, as a chunk.
+/// Returns a beat of the process that replaces the sender, as a chunk.
 pub fn stand_in_beat(beat: &[u8; BEAT]) -> [u8; HEADER + BEAT] {
     let mut chunk = [0; HEADER + BEAT];
     chunk[..HEADER].copy_from_slice(&header(BEAT as u16, ChunkKind::StandInBeat));

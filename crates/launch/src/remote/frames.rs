@@ -1,10 +1,10 @@
-//! Messages over a pair of byte streams, and what may come before the first of them.
+//! Messages over a pair of byte streams, and the bytes before the first of them.
 //!
 //! ```text
 //!   noise …  │ preamble │ flight of the handshake │ messages and beats in sealed chunks …
 //! ```
-//! Owns the buffers and the descriptors. No message is read or written before the channel is there. Never waits, and never leaves a
-//! descriptor in another mode than it was: the far end may share it.
+//! Owns the buffers and the descriptors. No message is read or written before the channel exists. Never
+//! waits, and never changes the mode of a descriptor: the far end may share it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -17,60 +17,61 @@ use super::chunks::{self, ChunkKind, ChunkRole};
 use super::greeting::{FLIGHT, MAGIC, PREAMBLE, Version};
 use crate::events::{Events, Ready, Source};
 
-/// The longest message in bytes; the longest are a task with its command lines, which the system limits to less, and the counters
-/// and links of all ranks of a host.
+/// The longest message in bytes. The longest are a task with its command lines, which the system limits to
+/// less, and the counters and links of all ranks of a host.
 const MAX_FRAME: usize = 16 << 20;
-/// Bytes of a chunk that is still to come whole, more than beats in the time of silence.
+/// The number of bytes that proves an incomplete chunk under way: more than beats in the time of silence.
 const MUCH: usize = 1024;
-/// Bytes that may come before the preamble.
+/// The most bytes before the preamble.
 pub const MOST_NOISE: usize = 64 * 1024;
 
-/// Where a preamble may be.
+/// The result of a search for a preamble.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Preamble {
-    /// It may still come.
+    /// The preamble may still come.
     NotYet,
-    /// It came.
+    /// The preamble has come.
     Here(Version),
     /// More than [`MOST_NOISE`] bytes came without one.
     Noise,
 }
 
-/// What comes in.
+/// The incoming stream.
 #[derive(Debug)]
 pub struct Inflow {
     fd: OwnedFd,
     source: Source,
     watched: bool,
     bytes: Vec<u8>,
-    /// Bytes of it that have been taken.
+    /// The number of bytes of it that have been taken.
     taken: usize,
-    /// What opens the chunks, once there is a channel.
+    /// The opener of chunks, once there is a channel.
     opener: Option<Opener>,
-    /// What has come of a message, and the chunk opened last.
+    /// The received part of a message, and the chunk opened last.
     message: Vec<u8>,
     plain: Vec<u8>,
-    /// True if a chunk was taken, and so many bytes came, since the last check that the far end lives.
+    /// True if a chunk was taken since the last check that the far end lives; and the number of bytes
+    /// received since then.
     any: bool,
     came: usize,
 }
 
-/// What a reading came to.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// Something came.
+    /// Bytes have come.
     Some,
-    /// Nothing is there now.
+    /// No bytes are there now.
     Nothing,
-    /// Nothing will ever come again.
+    /// The stream has ended.
     End,
 }
 
 impl Inflow {
-    /// Reads from `fd`, known as `source`.
+    /// Returns a stream that reads from `fd`, identified as `source`.
     ///
     /// # Errors
-    /// As epoll_ctl(2): `PERM` for a file.
+    /// Fails as epoll_ctl(2) does: with `PERM` for a file.
     pub fn new(fd: OwnedFd, source: Source, events: &Events) -> Result<Inflow, Errno> {
         events.add(&fd, source, Ready::IN)?;
         Ok(Inflow {
@@ -87,7 +88,7 @@ impl Inflow {
         })
     }
 
-    /// Reads once, if something is there.
+    /// Reads once, if there are bytes.
     pub fn read(&mut self) -> Read {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&now)) {
@@ -110,11 +111,11 @@ impl Inflow {
         }
     }
 
-    /// Looks for the preamble; what comes before it is added to `noise`.
+    /// Looks for the preamble; bytes before it are added to `noise`.
     pub fn find_preamble(&mut self, noise: &mut Vec<u8>) -> Preamble {
         let rest = &self.bytes[self.taken..];
         let at = rest.windows(MAGIC.len()).position(|window| window == MAGIC);
-        // What may be the beginning of the magic stays.
+        // Bytes that may be the start of the magic stay.
         let before = at.unwrap_or((rest.len() + 1).saturating_sub(MAGIC.len()));
         noise.extend_from_slice(&rest[..before]);
         let rest = &rest[before..];
@@ -127,27 +128,27 @@ impl Inflow {
         Preamble::Here(Version::parse(preamble))
     }
 
-    /// Takes a flight of the handshake that has come as a whole.
+    /// Takes a flight of the handshake that has come whole.
     pub fn take_flight(&mut self) -> Option<[u8; FLIGHT]> {
         let flight = *self.bytes[self.taken..].first_chunk::<FLIGHT>()?;
         self.taken += FLIGHT;
         Some(flight)
     }
 
-    /// Messages can be read from now on.
+    /// Sets the opener, so that messages can be read from now on.
     pub fn open_with(&mut self, opener: Opener) {
         self.opener = Some(opener);
     }
 
-    /// Takes what was read and is no message, to be shown.
+    /// Takes the read bytes that are no message, to be shown.
     pub fn take_rest(&mut self) -> Vec<u8> {
         self.bytes.split_off(std::mem::take(&mut self.taken))
     }
 
-    /// The next message that has come as a whole.
+    /// Returns the next message that has come whole.
     ///
     /// # Errors
-    /// A text that says why what came is no message. Nothing of what follows can be read.
+    /// Fails with a text that says why the bytes are no message. No later message can be read.
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         loop {
             match self.take_chunk()? {
@@ -165,7 +166,7 @@ impl Inflow {
         Ok(Some(message))
     }
 
-    /// Takes a chunk that has come as a whole; says whether it was the last of its message.
+    /// Takes a chunk that has come whole; returns true if it was the last of its message.
     fn take_chunk(&mut self) -> Result<Option<bool>, String> {
         let Some(opener) = &mut self.opener else { return Ok(None) };
         let rest = &self.bytes[self.taken..];
@@ -197,8 +198,8 @@ impl Inflow {
         Ok(Some(role == ChunkRole::Last))
     }
 
-    /// Whether chunks have come since this was asked last, or so much that one is under way. Beats that are taken for part of
-    /// a chunk are neither.
+    /// Returns true if chunks have come since the last call, or enough bytes to prove that one is under way.
+    /// Beats that are taken for part of a chunk do not count.
     pub fn lives(&mut self) -> bool {
         let lives = std::mem::take(&mut self.any) || self.came >= MUCH;
         if lives {
@@ -207,7 +208,7 @@ impl Inflow {
         lives
     }
 
-    /// Waits for more, or does not for the moment.
+    /// Starts or stops watching for more bytes.
     pub fn watch(&mut self, wanted: bool, events: &Events) {
         if wanted && !self.watched {
             self.watched = events.add(self.fd.as_fd(), self.source, Ready::IN).is_ok();
@@ -217,7 +218,7 @@ impl Inflow {
         }
     }
 
-    /// Is known as another source from now on.
+    /// Changes the source by which it is identified.
     pub fn rename(&mut self, source: Source, events: &Events) {
         let watched = self.watched;
         self.watch(false, events);
@@ -225,33 +226,33 @@ impl Inflow {
         self.watch(watched, events);
     }
 
-    /// Waits for it no more.
+    /// Stops watching and closes the stream.
     pub fn close(mut self, events: &Events) {
         self.watch(false, events);
     }
 }
 
-/// What goes out.
+/// The outgoing stream.
 #[derive(Debug)]
 pub struct Outflow {
     fd: OwnedFd,
     source: Source,
-    /// What seals messages, once there is a channel, and those that were there before it.
+    /// The sealer of messages, once there is a channel, and the messages from before it.
     sealer: Option<Sealer>,
     early: Vec<Vec<u8>>,
     waiting: Vec<u8>,
-    /// Bytes at its beginning that are the rest of a chunk, or are none.
+    /// The number of bytes at the start of `waiting` that are the rest of a chunk, or of the greeting.
     begun: usize,
     watched: bool,
 }
 
 impl Outflow {
-    /// Writes to `fd`, known as `source`.
+    /// Returns a stream that writes to `fd`, identified as `source`.
     pub fn new(fd: OwnedFd, source: Source) -> Outflow {
         Outflow { fd, source, sealer: None, early: Vec::new(), waiting: Vec::new(), begun: 0, watched: false }
     }
 
-    /// Is known as another source from now on; before anything waits.
+    /// Changes the source by which it is identified; called before any bytes wait.
     pub fn rename(&mut self, source: Source) {
         self.source = source;
     }
@@ -262,7 +263,7 @@ impl Outflow {
         self.begun = self.waiting.len();
     }
 
-    /// Messages are sealed with this from now on, first those that wait for it.
+    /// Sets the sealer for all later messages, first for those that wait for it.
     pub fn seal_with(&mut self, mut sealer: Sealer) {
         for message in self.early.drain(..) {
             chunks::push(&message, &mut sealer, &mut self.waiting);
@@ -270,12 +271,12 @@ impl Outflow {
         self.sealer = Some(sealer);
     }
 
-    /// For the process that says in the place of this one that it lives; none before there is a channel.
+    /// Returns the key for the process that sends beats in place of this one; none before there is a channel.
     pub fn beat_key(&self) -> Option<BeatKey> {
         self.sealer.as_ref().map(Sealer::beat_key)
     }
 
-    /// Appends a message. Says whether it was short enough.
+    /// Appends a message. Returns true if it was short enough.
     pub fn push<T: Serialize>(&mut self, message: &T) -> bool {
         let bytes = postcard::to_stdvec(message).expect("messages have no unencodable part");
         let fits = bytes.len() <= MAX_FRAME;
@@ -287,24 +288,24 @@ impl Outflow {
         fits
     }
 
-    /// Appends a beat, unless something waits: that says as well that this process lives.
+    /// Appends a beat, unless bytes wait: those prove as well that this process lives.
     pub fn push_beat(&mut self) {
         if let (Some(sealer), true) = (&mut self.sealer, self.waiting.is_empty()) {
             chunks::push_beat(sealer, &mut self.waiting);
         }
     }
 
-    /// The descriptor.
+    /// Returns the descriptor.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// Bytes that wait.
+    /// Returns the number of bytes that wait.
     pub fn waiting(&self) -> usize {
         self.waiting.len() + self.early.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// The end of what is written next behind `from`: the rest of a chunk, or one whole.
+    /// Returns the end of the next write that starts at `from`: the rest of a chunk, or a whole one.
     fn portion(&self, from: usize) -> usize {
         if self.begun > 0 {
             return from + self.begun.min(chunks::MAX_CHUNK);
@@ -314,14 +315,14 @@ impl Outflow {
         from + chunks::HEADER + length
     }
 
-    /// Writes what can be written without waiting, a chunk at once.
+    /// Writes without waiting, one chunk at a time.
     ///
     /// # Errors
-    /// The far end is closed.
+    /// Fails if the far end is closed.
     pub fn flush(&mut self, events: &Events) -> Result<(), Errno> {
         let (mut written, now) = (0, Timespec { tv_sec: 0, tv_nsec: 0 });
         while written < self.waiting.len() {
-            // An interrupted question is no answer: a write might wait for ever.
+            // An interrupted poll gives no result: a write might wait for ever.
             if !poll(&mut [PollFd::new(&self.fd, PollFlags::OUT)], Some(&now)).is_ok_and(|count| count > 0) {
                 break;
             }
@@ -348,7 +349,7 @@ impl Outflow {
         Ok(())
     }
 
-    /// Writes no more; what waits is dropped.
+    /// Closes the stream; waiting bytes are dropped.
     pub fn close(self, events: &Events) {
         if self.watched {
             events.remove(&self.fd);

@@ -1,4 +1,4 @@
-//! Frames through a pipe, whole, cut, and made up.
+//! Tests of frames through a pipe, whole, cut, and forged.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::host_ranks::Order;
 use crate::remote::greeting::Connection;
 use crate::remote::{FromAgent, ToAgent, stand_in_beat};
 
-/// Both ends of a channel, that of the agent first.
+/// Returns both ends of a channel, that of the agent first.
 fn channels() -> (SecureChannel, SecureChannel) {
     let secret = Secret::none();
     let (initiator, greeting) = Connection::Shell.greet(&secret).unwrap();
@@ -21,7 +21,7 @@ fn channels() -> (SecureChannel, SecureChannel) {
     (initiator.handle_answer(&answer).unwrap().0, launcher)
 }
 
-/// What a launcher hears, where the agent writes, and what seals that.
+/// Returns the launcher's stream, the agent's end of the pipe, and the agent's sealer.
 fn inflow(events: &Events) -> (Inflow, std::fs::File, Sealer) {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
     let mut inflow = Inflow::new(reader, Source::Incoming(0), events).unwrap();
@@ -72,7 +72,7 @@ fn messages_cut_at_every_byte_come_whole() {
 #[test]
 fn the_preamble_is_found_behind_noise_however_it_arrives() {
     let events = Events::new().unwrap();
-    // The beginning of the magic in the noise, too.
+    // The noise, too, contains the start of the magic.
     let noise = [b"Welcome to h1\n\0cane".as_slice(), &MAGIC[..9]].concat();
     let version = Version { version: 7, release: "0.1.0".into() };
     let length = noise.len() + PREAMBLE + FLIGHT;
@@ -149,7 +149,7 @@ fn messages_wait_for_the_channel_in_both_directions() {
     }
 }
 
-/// One of each kind that an agent is told.
+/// Returns one message of each kind that an agent gets.
 fn told() -> Vec<ToAgent> {
     let task = crate::remote::agent::tests::task();
     let world = SpawnedWorld { first: 4, hosts: vec![1], ..SpawnedWorld::default() };
@@ -170,8 +170,8 @@ fn told() -> Vec<ToAgent> {
     orders.into_iter().chain([ToAgent::Refuse { why: "x".into() }, ToAgent::Begin(Box::new(task))]).collect()
 }
 
-/// One of each kind of message, through the streams that launcher and agents use: whichever byte of it is changed on its way, it is
-/// refused, and nothing that follows is taken.
+/// Sends one message of each kind through the streams of launcher and agents. A message of which any byte is
+/// changed is refused, and no later one is taken.
 #[test]
 fn each_changed_byte_of_each_frame_is_refused() {
     let events = Events::new().unwrap();
@@ -181,7 +181,7 @@ fn each_changed_byte_of_each_frame_is_refused() {
         .map(|message| postcard::to_stdvec(&message).unwrap());
     for message in told.into_iter().chain(said).chain([vec![7; 2 * chunks::MAX_PART]]) {
         let length = raw(&message, &mut channels().0.sealer).len();
-        // All bytes of short frames, and some of long ones.
+        // The loop changes all bytes of short frames, and some of long ones.
         for at in (0..length).step_by(1 + length / 400) {
             let (mut inflow, mut writer, mut sealer) = inflow(&events);
             let mut bytes = raw(&message, &mut sealer);
@@ -218,7 +218,7 @@ fn random_frames_never_panic_and_take_no_memory_they_do_not_have() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             *byte = (state >> 56) as u8 % 32;
         }
-        // From a sender that has the keys, and from one that has not.
+        // The frames come from a sender that has the keys, and from one that has not.
         let bytes = match round % 2 {
             0 => raw(&bytes, &mut sealer),
             _ => [&chunks::header(bytes.len() as u16 + 17, ChunkKind::Sealed)[..], &bytes, &[0; 17]].concat(),
@@ -243,7 +243,8 @@ fn a_reader_that_does_not_read_makes_it_wait_not_block() {
     assert!(outflow.flush(&events).is_err());
 }
 
-/// Messages longer than a chunk come whole, with beats of another process between their chunks; too long ones are refused.
+/// Messages longer than a chunk arrive whole, with beats of another process between their chunks; too long
+/// ones are refused.
 #[test]
 fn beats_between_chunks_harm_no_message_and_are_heard() {
     let events = Events::new().unwrap();

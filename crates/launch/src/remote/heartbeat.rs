@@ -1,11 +1,12 @@
-//! Whether the other side lives. Owns the rhythm: when to send a beat, and how many of one's own may pass in silence.
+//! Detection of a dead peer. Owns the rhythm: the times of beats, and the number of this side's beats that
+//! may pass in silence.
 //!
-//! Silence is counted in one's own beats, not in time: while this process was stopped, or its machine asleep, the other's
-//! beats arrived all the same and are read before the next one is counted.
+//! Silence is counted in this side's beats, not in time. While this process was stopped, or its machine
+//! asleep, the other's beats arrived all the same and are read before the next one is counted.
 
 use std::time::{Duration, Instant};
 
-/// Beats in silence after which the other side is given up.
+/// The number of beats in silence after which the other side is given up.
 const MOST: u32 = 8;
 
 /// One side's view of the other.
@@ -16,40 +17,40 @@ pub struct Heartbeat {
     silent: u32,
 }
 
-/// What a look came to.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beat {
-    /// It is not time.
+    /// It is not time yet.
     NotYet,
-    /// Send one.
+    /// A beat must be sent.
     Due,
     /// The other side has been silent for too long.
     Lost,
 }
 
 impl Heartbeat {
-    /// Gives the other side up after about `silence`.
+    /// Returns a heartbeat that gives the other side up after about `silence`.
     pub fn new(silence: Duration, now: Instant) -> Heartbeat {
         let every = silence / MOST;
         Heartbeat { every, next: now + every, silent: 0 }
     }
 
-    /// Something was heard.
+    /// Notes that data of the other side has come.
     pub fn hear(&mut self) {
         self.silent = 0;
     }
 
-    /// How often it is looked.
+    /// Returns the interval of checks.
     pub fn every(&self) -> Duration {
         self.every
     }
 
-    /// When to look next.
+    /// Returns the time of the next check.
     pub fn deadline(&self) -> Instant {
         self.next
     }
 
-    /// Looks whether it is time.
+    /// Checks if it is time for a beat.
     pub fn look(&mut self, now: Instant) -> Beat {
         if now < self.next {
             return Beat::NotYet;

@@ -1,4 +1,5 @@
-//! The key that a user may put on all hosts, for remote shells that do not protect what they carry. Owns where it lies and who may read it.
+//! The key that a user may put on all hosts, for remote shells that do not protect their data. Owns its path
+//! and the check of its readers.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -7,20 +8,21 @@ use std::path::{Path, PathBuf};
 use canele_secure::{KeyPurpose, Secret};
 use canele_sys::bounded_read::open_plain;
 
-/// Bytes of the file, at least and at most.
+/// The least and the greatest length of the file, in bytes.
 const LENGTHS: std::ops::RangeInclusive<usize> = 32..=4096;
 
-/// Where the key lies: `canele/hosts.key` below `$XDG_CONFIG_HOME`, or `~/.config`.
+/// Returns the path of the key: `canele/hosts.key` below `$XDG_CONFIG_HOME`, or `~/.config`.
 pub fn path() -> Option<PathBuf> {
     let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let config = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")))?;
     Some(config.join("canele/hosts.key"))
 }
 
-/// What launcher and agents have in common. Without the file the two have nothing: the remote shell alone says who is at its other end.
+/// Returns the secret that launcher and agents have in common. Without the file it is empty: then only the
+/// remote shell authenticates its other end.
 ///
 /// # Errors
-/// The file is not the user's alone, or is no key.
+/// Fails if others can read the file, or it is no key.
 pub fn secret() -> Result<Secret, String> {
     match path() {
         Some(path) => read(&path).map_err(|error| format!("{}: {error}", path.display())),

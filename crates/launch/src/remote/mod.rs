@@ -2,14 +2,15 @@
 //!
 //! ```text
 //!   canele run ── orders, beats ──▶ ┌──────────────┐ standard input   ┌──────────────┐
-//!      │       ◀── reports, beats ─ │ remote shell │ ◀──────────────▶ │ canele agent │── host: supervisor, ranks …
-//!   supervisor of the shells ──────────▶└──────────────┘ standard output  └──────────────┘
+//!      │       ◀── reports, beats ─ │ remote shell │ ◀──────────────▶ │ canele agent │── host: ranks …
+//!   supervisor of the shells ──────▶└──────────────┘ standard output  └──────────────┘
 //! ```
-//! Nothing else connects the two: whatever lets the remote shell through is enough, and only who may use the shell can
-//! start an agent. The job and its key travel there too, sealed, never on a command line or in an environment.
+//! Nothing else connects the two: every network that lets the remote shell through is enough, and only a user
+//! of the shell can start an agent. The job and its key travel there too, sealed, never on a command line or
+//! in an environment.
 //!
-//! Either side that hears nothing of the other for a while, or whose stream ends, gives the other up; an agent then ends its
-//! ranks. A process that is only stopped is not given up: its supervisor sends beats in its place.
+//! Either side gives the other up if it hears nothing of it for a while, or if the stream ends; an agent then
+//! ends its ranks. A process that is only stopped is not given up: its supervisor sends beats in its place.
 
 mod agent;
 mod agent_loop;
@@ -40,57 +41,57 @@ use super::binding::BindPolicy;
 use super::host_ranks::{Order, Report};
 use super::plan::Plan;
 
-/// What an agent is told first.
+/// The task of an agent, in its first message.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Task {
     /// The number of its host.
     pub host: u32,
-    /// What to start.
+    /// The plan of its ranks.
     pub plan: Plan,
-    /// The job; `processors` is the agent's to say.
+    /// The job; the agent sets `processors`.
     pub info: JobInfo,
-    /// How ranks are bound to processors.
+    /// The policy by which ranks are bound to processors.
     pub bind: BindPolicy,
-    /// For how long, in ms, either side may be silent.
+    /// The time, in ms, for which either side may be silent.
     pub silence_ms: u32,
 }
 
-/// What an agent is told.
+/// A message to an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToAgent {
-    /// First, and once.
+    /// The first message, sent once.
     Begin(Box<Task>),
-    /// Instead of the former: the job that its ranks want to join does not come about.
+    /// Sent instead of `Begin`: the job that its ranks want to join cannot start.
     Refuse {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// For its host.
+    /// An order for its host.
     Order(Order),
 }
 
-/// What an agent tells after its preamble.
+/// A message of an agent after its preamble.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum FromAgent {
-    /// First: the interfaces of its host.
+    /// The first message: the interfaces of its host.
     Interfaces(Vec<Interface>),
-    /// Second, of a job that another launcher has started.
+    /// The second message, in a job that another launcher has started.
     Joining {
         /// The name of its host.
         name: String,
     },
     /// A rank has come to join its job.
     Joined {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// How many processors the ranks may use that have come there.
+        /// The number of processors that the ranks there may use.
         processors: u32,
     },
     /// A rank that had come has ended, before the job began.
     Left {
-        /// Which.
+        /// The rank.
         rank: u32,
     },
-    /// Of its host.
+    /// A report of its host.
     Report(Report),
 }

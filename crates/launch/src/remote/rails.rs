@@ -1,23 +1,23 @@
-//! Which interfaces of the hosts are rails. Agents tell what there is, the launcher numbers them, so that a rail has the same number
-//! on every host, whatever else a host has.
+//! The choice of the hosts' interfaces that are rails. Agents report their interfaces, the launcher numbers
+//! them, so that a rail has the same number on every host.
 
 use canele_rail::tcp::interfaces::{Interface, choose, number};
 
-/// What a host has of one rail: the interface and its ports; neither where it has no part in it.
+/// A host's part of a rail: the interface and its ports; both empty if it has no part in the rail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostRail {
     /// The interface's name there.
     pub interface: String,
-    /// What its ranks open, in words of the driver.
+    /// The ports that its ranks open, in words of the driver.
     pub ports: Vec<String>,
 }
 
-/// What each host has of each rail. If there are `more` hosts, of which nothing is known yet, all interfaces of the only one that is known are
-/// rails. With names, comma-separated, rails are what they name, in that order on all hosts; without, interfaces
-/// on one network are one rail.
+/// Returns each host's part of each rail. If there are `more` hosts, which are not known yet, all interfaces
+/// of the only known host are rails. With names, comma-separated, rails are the named interfaces, in that
+/// order on all hosts; without, interfaces on one network are one rail.
 ///
 /// # Errors
-/// The number of a host that has nothing of a name, and why.
+/// Fails with the number of a host that lacks an interface of a name, and the reason.
 pub fn agree(
     hosts: &[Vec<Interface>],
     names: &str,
@@ -41,10 +41,11 @@ fn list(names: &str) -> Vec<&str> {
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
 }
 
-/// What one more host has of each rail of those that have agreed: of each the interface on the same network, or, with names, that of its name.
+/// Returns another host's part of each rail of those that have agreed. It is the interface on the same
+/// network or, with names, that of the name.
 ///
 /// # Errors
-/// It has nothing of a name, and why.
+/// Fails if it lacks an interface of a name, with the reason.
 pub fn join(
     hosts: &[(Vec<Interface>, Vec<HostRail>)],
     found: &[Interface],
@@ -73,7 +74,7 @@ pub fn join(
     Ok((0..rails).map(part).collect())
 }
 
-/// By number.
+/// Orders the interfaces by number.
 fn in_order(interfaces: &[Interface], numbers: &[Option<u8>]) -> Vec<HostRail> {
     let rails = numbers.iter().flatten().max().map_or(0, |most| usize::from(*most) + 1);
     let mut parts = vec![HostRail::default(); rails];

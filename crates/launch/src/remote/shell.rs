@@ -1,4 +1,4 @@
-//! The remote shell's command line, and the words in which its failures are told. Owns both; starts nothing.
+//! The remote shell's command line, and the texts of its failures. Owns both; starts nothing.
 
 use crate::hosts::is_here;
 use std::ffi::OsString;
@@ -7,13 +7,14 @@ use std::path::PathBuf;
 
 use crate::failure::{Exit, SignalName};
 
-/// Never asks anything, and leaves no shared connection behind that would die with the job.
+/// The command for ssh: it never asks a question, and leaves no shared connection behind that would die with
+/// the job.
 const SSH: [&str; 9] =
     ["ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ControlMaster=no"];
-/// Lines of what a shell printed that are shown.
+/// The number of lines of a shell's output that are shown.
 const SHOWN: usize = 6;
 
-/// How agents are started.
+/// The way in which agents are started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteShell {
     /// The command and its own arguments.
@@ -25,10 +26,10 @@ pub struct RemoteShell {
 }
 
 impl RemoteShell {
-    /// `given`: a command with arguments between blanks; without it, ssh.
+    /// Returns the shell for `given`, a command with arguments between blanks; without it, ssh.
     ///
     /// # Errors
-    /// A text that says what is wrong with it.
+    /// Fails with a text that describes the error.
     pub fn new(given: Option<&str>, canele: PathBuf) -> Result<RemoteShell, String> {
         let words: Vec<OsString> = match given {
             Some(text) => text.split_whitespace().map(OsString::from).collect(),
@@ -40,7 +41,7 @@ impl RemoteShell {
         Ok(RemoteShell { words, is_usual: given.is_none(), canele })
     }
 
-    /// The command that runs `canele SUBCOMMAND` on `host`.
+    /// Returns the command that runs `canele SUBCOMMAND` on `host`.
     pub fn command(&self, host: &str, subcommand: &str) -> Vec<OsString> {
         if self.is_usual && is_here(host) {
             return vec![self.canele.clone().into(), subcommand.into()];
@@ -52,24 +53,26 @@ impl RemoteShell {
     }
 }
 
-/// Brackets separate an address from the number of ranks behind it: `me@[fd77::1]` is `me@fd77::1` to a shell.
+/// Removes brackets, which separate an address from the following number of ranks: `me@[fd77::1]` is
+/// `me@fd77::1` to a shell.
 fn unbracketed(name: &str) -> String {
     name.replace(['[', ']'], "")
 }
 
-/// A word for the shell at the far end; the same where none reads it and there is nothing to quote.
+/// Quotes a word for the shell at the far end. A word without special characters stays as it is, also for a
+/// far end without a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=~".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// The command as one would type it.
+/// Returns the command as a user would type it.
 pub fn as_typed(command: &[OsString]) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     words.join(" ")
 }
 
-/// How a shell ended, in words.
+/// Describes the end of a shell.
 pub fn ended(exit: Exit) -> String {
     match exit {
         Exit::Status(status) => format!("exited with status {status}"),
@@ -78,7 +81,7 @@ pub fn ended(exit: Exit) -> String {
     }
 }
 
-/// The last lines of what a shell printed, fit for a terminal.
+/// Returns the last lines of a shell's output, without control characters.
 pub fn last_lines(printed: &[u8]) -> String {
     let printed = String::from_utf8_lossy(printed);
     let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();

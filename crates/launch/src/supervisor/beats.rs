@@ -1,7 +1,7 @@
-//! Beats in the place of a process that is stopped: the launcher or agent that started the supervisor is not dead then.
+//! Beats in place of a stopped process: the launcher or agent that started the supervisor is not dead then.
 //!
-//! Owns copies of the streams that the starter writes. Writes nothing there while the starter runs, so a starter that hangs falls
-//! silent.
+//! Owns copies of the streams that the starter writes. Writes nothing there while the starter runs, so a
+//! starter that hangs falls silent.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,7 +26,7 @@ pub struct StarterBeats {
 }
 
 impl StarterBeats {
-    /// Keeps a stream alive from now on, a beat at a time.
+    /// Adds a stream to keep alive, a beat at a time.
     pub fn add(&mut self, number: u32, stream: OwnedFd, key: BeatKey, every: Duration) {
         if self.starter.is_none() {
             let stat = |pid: Pid| File::open(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok();
@@ -45,13 +45,13 @@ impl StarterBeats {
         }
     }
 
-    /// When [`look`](Self::look) has something to do.
+    /// Returns the next time at which [`look`](Self::look) has work.
     pub fn deadline(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Sends beats if it is time and the starter is stopped. A starter none of whose streams leads anywhere continues, so that it
-    /// learns of that.
+    /// Sends beats if it is time and the starter is stopped. A starter whose streams are all broken is
+    /// resumed, so that it learns of that.
     pub fn look(&mut self, now: Instant) {
         let Some((starter, stat)) = self.starter.as_ref().filter(|_| self.next.is_some_and(|at| now >= at))
         else {
@@ -69,7 +69,8 @@ impl StarterBeats {
     }
 }
 
-/// Says whether the stream still leads somewhere. What waits in a full one says as well that the starter lives.
+/// Sends a beat; returns true if the stream still has a reader. Waiting bytes in a full stream prove as well
+/// that the starter lives.
 fn send_beat(stream: &OwnedFd, sealer: &mut BeatSealer) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ready = [PollFd::new(stream, PollFlags::OUT)];
@@ -82,7 +83,7 @@ fn send_beat(stream: &OwnedFd, sealer: &mut BeatSealer) -> bool {
     }
 }
 
-/// True if the process, whose `/proc/PID/stat` this is, is stopped by a signal or a debugger.
+/// Returns true if the process, whose `/proc/PID/stat` this is, is stopped by a signal or a debugger.
 fn is_stopped(stat: &File) -> bool {
     let mut bytes = [0; 512];
     let count = stat.read_at(&mut bytes, 0).unwrap_or(0);

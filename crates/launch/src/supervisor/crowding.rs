@@ -1,7 +1,8 @@
-//! Whether ranks share the processors that they were bound to, and their release if so.
+//! Detection of ranks that share the processors that they were bound to, and their release.
 //!
-//! Owns when it is looked at, and what counts as sharing. Jobs of other containers and programs of others make no claims that this job can
-//! see. What shows them is the time for which a rank that could run waits for its processor.
+//! Owns the times of the checks, and the criterion for sharing. Jobs of other containers and programs of
+//! other users make no claims that this job can see. They show in the time for which a runnable rank waits
+//! for its processor.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,29 +13,29 @@ use canele_sys::bounded_read::read_kernel;
 use crate::descendants::below;
 use crate::own_line::say_at_once;
 
-/// The time from a start to the first look.
+/// The time from a start to the first check.
 const FIRST: Duration = Duration::from_millis(250);
-/// The time between looks doubles up to this one.
+/// The longest time between checks, to which it doubles.
 const LONGEST: Duration = Duration::from_secs(32);
 /// A rank shares its processors if it waits for more than this part of the time.
 const WAITING_PART: u32 = 5;
-/// Threads may start others while they are released: passes over all of them, at most.
+/// The most passes over all threads: threads may start others while they are released.
 const MOST_PASSES: usize = 10;
 
 /// The ranks that are released once one of them shares its processors.
 #[derive(Default)]
 pub struct Crowding {
     watched: Vec<Watched>,
-    /// When it was looked at last, and the time until the next look.
+    /// The time of the last check, and the time until the next one.
     last: Option<(Instant, Duration)>,
-    /// The user wants to read of bindings.
+    /// True if the user wants reports of bindings.
     reports: bool,
 }
 
 struct Watched {
     pid: u32,
     processors: Vec<u32>,
-    /// How long its first thread had waited at the last look.
+    /// The time that its first thread had waited at the last check.
     waited: Duration,
 }
 
@@ -46,18 +47,18 @@ impl Crowding {
         self.reports = reports;
     }
 
-    /// A process has ended.
+    /// Forgets a process that has ended.
     pub fn forget(&mut self, pid: u32) {
         self.watched.retain(|rank| rank.pid != pid);
     }
 
-    /// When [`look`](Self::look) has something to do.
+    /// Returns the next time at which [`look`](Self::look) has work.
     pub fn deadline(&self) -> Option<Instant> {
         let (at, interval) = self.last.filter(|_| !self.watched.is_empty())?;
         Some(at + interval)
     }
 
-    /// Looks if it is time, and releases all ranks if one shares its processors.
+    /// Checks if it is time, and releases all ranks if one shares its processors.
     pub fn look(&mut self, now: Instant) {
         let Some((at, interval)) = self.last.filter(|_| self.deadline().is_some_and(|due| now >= due)) else {
             return;
@@ -75,7 +76,7 @@ impl Crowding {
         }
     }
 
-    /// Lets all ranks run wherever this process may.
+    /// Lets all ranks run on every processor that this process may use.
     fn release(&mut self) {
         let watched = std::mem::take(&mut self.watched);
         let Ok(everywhere) = ProcessorSet::of_thread() else { return };
@@ -92,7 +93,7 @@ impl Crowding {
     }
 }
 
-/// The threads of all processes below this one, each with its processors.
+/// Returns the threads of all processes below this one, each with its processors.
 fn threads() -> impl Iterator<Item = (u32, Vec<u32>)> {
     let folders = below(0)
         .into_iter()
@@ -101,17 +102,18 @@ fn threads() -> impl Iterator<Item = (u32, Vec<u32>)> {
     ids.filter_map(|id| Some((id, ProcessorSet::of(id).ok()?.processors())))
 }
 
-/// How long the first thread of a process has waited for a processor; nothing where the kernel does not tell.
+/// Returns the time that the first thread of a process has waited for a processor; none if the kernel does
+/// not tell.
 fn waited(pid: u32) -> Option<Duration> {
     parse(&read_kernel(format!("/proc/{pid}/schedstat")).ok()?)
 }
 
-/// The second number of `schedstat`, in nanoseconds.
+/// Parses the second number of `schedstat`, in nanoseconds.
 fn parse(schedstat: &str) -> Option<Duration> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Whether one that has waited so much of the time that passed shares its processors.
+/// Returns true if a rank that has waited for `waited` of the time `passed` shares its processors.
 fn shares(waited: Duration, passed: Duration) -> bool {
     waited * WAITING_PART > passed
 }
@@ -142,7 +144,7 @@ mod tests {
         let mut due = crowding.deadline().expect("a rank is watched");
         let mut between = Vec::new();
         for _ in 0..10 {
-            // What is measured of this process must not end the test's rank.
+            // Measurements of this process must not end the test's rank.
             crowding.watched[0].waited = Duration::MAX;
             crowding.look(due);
             let next = crowding.deadline().expect("it is still watched");

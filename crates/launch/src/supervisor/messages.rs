@@ -1,83 +1,84 @@
-//! What the launcher, or an agent, and its supervisor say to each other.
+//! Messages between the launcher, or an agent, and its supervisor.
 
 use canele_secure::BeatKey;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Exit;
 
-/// What the launcher asks.
+/// A request of the launcher.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToSupervisor {
-    /// First message; one descriptor, the plan.
+    /// The first message; one descriptor, the plan.
     Begin,
-    /// One descriptor, a plan of further processes.
+    /// Further processes; one descriptor, their plan.
     Add,
-    /// Start one of the plans' processes; descriptors: standard input, output and error, and the control socket if it is a
-    /// rank.
+    /// Start one of the plans' processes. The descriptors are standard input, output and error, and the
+    /// control socket if it is a rank.
     Start {
-        /// As the plans number them, each once.
+        /// The number of the process in the plans, each once.
         number: u32,
     },
-    /// Send a signal to the process groups of all that run.
+    /// Send a signal to the process groups of all running processes.
     Signal {
-        /// Its number.
+        /// The number of the signal.
         signal: i32,
     },
-    /// Kill one of them.
+    /// Kill one process.
     Kill {
-        /// Which.
+        /// The number of the process.
         number: u32,
     },
-    /// Send beats on a stream of the process that started this one, its descriptor, while that process is stopped.
+    /// Send beats on a stream of the process that started this one while that process is stopped; one
+    /// descriptor, the stream.
     StartBeats {
-        /// Which stream.
+        /// The number of the stream.
         number: u32,
-        /// How often, in ms.
+        /// The interval in ms.
         every_ms: u32,
-        /// What proves the beats.
+        /// The key that proves the beats.
         key: BeatKey,
     },
     /// That stream is closed.
     StopBeats {
-        /// Which.
+        /// The number of the stream.
         number: u32,
     },
-    /// The one who sends this ends next, and has said why: nothing is to be said about it.
+    /// The sender ends next, and has reported why: the supervisor reports nothing about it.
     Leave,
-    /// End all processes: politely, and after `grace_ms` by force. Answered with `Empty`.
+    /// End all processes: politely, and after `grace_ms` by force. The answer is `Empty`.
     End {
-        /// Time to react to SIGTERM, in ms.
+        /// The time to react to SIGTERM, in ms.
         grace_ms: u32,
     },
 }
 
-/// What the supervisor answers.
+/// A message of the supervisor.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum FromSupervisor {
     /// The program runs.
     Started {
-        /// Which.
+        /// The number of the process.
         number: u32,
-        /// Its process.
+        /// The process id.
         pid: u32,
     },
     /// The program could not be started.
     NotStarted {
-        /// Which.
+        /// The number of the process.
         number: u32,
-        /// The system's reason, 0 if it has no number.
+        /// The system's error number, or 0.
         errno: i32,
-        /// The same in words.
+        /// The error in words.
         reason: String,
     },
     /// The process has ended.
     Exited {
-        /// Which.
+        /// The number of the process.
         number: u32,
-        /// How.
+        /// The way in which it ended.
         exit: Exit,
     },
-    /// Last message: no process is left but these, which cannot be killed.
+    /// The last message: no process is left but these, which cannot be killed.
     Empty {
         /// Their process ids.
         left: Vec<u32>,

@@ -1,10 +1,11 @@
-//! A supervisor in a process of its own: this executable again, whose only test then is the supervisor.
+//! Tests of a supervisor in a process of its own: this executable again, whose only test then is the
+//! supervisor.
 
 use super::*;
 
 const ROLE: &str = "CANELE_TEST_SUPERVISOR";
 
-/// The supervisor, in the process that another test starts.
+/// Runs the supervisor, in the process that another test starts.
 #[test]
 fn act() {
     if std::env::var_os(ROLE).is_some() {
@@ -41,11 +42,11 @@ fn hear(launcher: &Socket) -> FromSupervisor {
 
 #[test]
 fn a_launcher_that_tells_much_before_it_listens_is_not_waited_for() {
-    // Many times what the queue of a socket holds, in both directions.
+    // This is many times what the queue of a socket holds, in both directions.
     const MANY: u32 = 10_000;
     let (mut process, launcher) = start();
     for number in 0..MANY {
-        // Without a plan nothing can be started, which is answered.
+        // Without a plan nothing can be started, and the supervisor answers so.
         say(&launcher, &ToSupervisor::Start { number });
     }
     say(&launcher, &ToSupervisor::End { grace_ms: 0 });

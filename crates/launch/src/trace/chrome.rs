@@ -1,10 +1,10 @@
 //! The timeline as JSON: the trace-event format of Chrome, which Perfetto opens.
 //!
 //! ```text
-//!   process = rank, thread = its thread       calls, collectives and waits lie in each other
-//!     └─ slices: call ⊃ collective ⊃ wait ⊃ send, receive;  arrows from send to receive;  receptions that take longer
+//!   process = rank, thread = its thread       calls, collectives and waits are nested
+//!     └─ slices: call ⊃ collective ⊃ wait ⊃ send, receive;  arrows from send to receive;  long receptions
 //! ```
-//! Written a rank at a time, an event a line. Times are microseconds since the first event.
+//! Written one rank at a time, one event a line. Times are microseconds since the first event.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -15,18 +15,18 @@ use canele_trace::{Event, EventKind, MessageVariant, NO_RANK, NO_TAG, WaitKind};
 use super::RankTrace;
 use super::matching::MessageNumbers;
 
-/// The longest a send or receive is drawn, which takes no time of its own.
+/// The longest time for which a send or receive is drawn, since it takes no time of its own.
 const MARK_NS: u64 = 500;
-/// Receptions under way that are looked at for the one that has come.
+/// The most receptions under way that are searched for the one that has come.
 const MOST_UNDER_WAY: usize = 1024;
 
-/// Stands for the rail of a message whose pieces say on which they are.
+/// Replaces the rail of a message whose pieces give their own rails.
 const IN_PIECES: u8 = u8::MAX;
 
 /// The names of flows of lanes.
 type NamesOfFlows<'a> = HashMap<(u8, u16), &'a str>;
 
-/// The file, as it is written.
+/// The file while it is written.
 pub struct Writer<W> {
     out: W,
     start_ns: u64,
@@ -40,18 +40,18 @@ struct Open {
     begin_kind: EventKind,
 }
 
-/// Slices and arrows of a rank, before they are in order.
+/// Slices and arrows of a rank, before they are sorted.
 struct Lines {
     rank: u32,
     start_ns: u64,
-    /// When the job ended: what a rank was in then ended, too.
+    /// The end of the job, which ends the open slices of a rank, too.
     end_ns: u64,
-    /// When, the longer first, and the text.
+    /// The start, the duration (the longer first), and the text.
     lines: Vec<(u64, std::cmp::Reverse<u64>, String)>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins the file of a job that was started so.
+    /// Begins the file of a job with this command line.
     pub fn begin(mut out: W, command: &str, (start_ns, end_ns): (u64, u64)) -> io::Result<Self> {
         let command = text(command);
         write!(
@@ -66,7 +66,7 @@ impl<W: Write> Writer<W> {
         write!(self.out, "{before}{line}")
     }
 
-    /// Writes what a rank has recorded.
+    /// Writes the records of a rank.
     pub fn write_rank(&mut self, trace: RankTrace, numbers: &mut MessageNumbers) -> io::Result<()> {
         let RankTrace { rank, host, events, names, missing } = trace;
         let name = text(&format!("rank {rank} on {host}"));
@@ -89,7 +89,7 @@ impl<W: Write> Writer<W> {
         lines.lines.iter().try_for_each(|(_, _, line)| self.line(line))
     }
 
-    /// Ends the file. Clocks of hosts may be apart by this much.
+    /// Ends the file. Clocks of hosts may differ by this much.
     pub fn end(mut self, uncertainty_ns: u64) -> io::Result<W> {
         write!(self.out, "\n],\"otherData\":{{\"clock_uncertainty_ns\":\"{uncertainty_ns}\"}}}}\n")?;
         Ok(self.out)
@@ -121,7 +121,7 @@ impl Lines {
                 EventKind::Sent | EventKind::Matched => {
                     let next = after[at].map(|next| &events[next]);
                     let end_ns = next.unwrap_or(event).at_ns.min(event.at_ns + MARK_NS);
-                    // How an announced message travels is told right behind its receive.
+                    // The next event after its receive gives the protocol of an announced message.
                     let chosen = next.filter(|next| {
                         (next.kind, next.peer, next.bytes) == (EventKind::Chosen, event.peer, event.bytes)
                     });
@@ -159,7 +159,7 @@ impl Lines {
                 EventKind::Chosen | EventKind::Withdrawn => {}
             }
         }
-        // What a rank was in when it ended, or when there was no more room.
+        // These slices were open when the rank ended, or when there was no more room.
         for stack in open.values_mut() {
             while let Some(open) = stack.pop() {
                 self.slice(&open, self.end_ns, true, names, &flows);
@@ -167,7 +167,7 @@ impl Lines {
         }
     }
 
-    /// Closes the innermost slice that began so, and those in it.
+    /// Closes the innermost slice that began so, and the slices within it.
     fn close(
         &mut self,
         stack: &mut Vec<Open>,
@@ -207,7 +207,7 @@ impl Lines {
         self.push(begin, end_ns, category, &name, &args);
     }
 
-    /// The start of the line of something that happens in a thread of the rank.
+    /// Returns the start of the line of an event in a thread of the rank.
     fn head(&self, phase: &str, thread: u16, at_ns: u64) -> String {
         let ts = micros(at_ns.saturating_sub(self.start_ns));
         format!("{{\"ph\":\"{phase}\",\"pid\":{},\"tid\":{thread},\"ts\":{ts}", self.rank)
@@ -236,7 +236,7 @@ impl Lines {
         if protocol != MessageVariant::Undecided {
             add(&mut args, "protocol", &text(protocol.name()));
         }
-        // What leaves in pieces says so of each.
+        // A message that leaves in pieces has an event with a rail for each piece.
         if is_sent && event.variant != MessageVariant::Undecided as u8 && event.rail != IN_PIECES {
             add(&mut args, "rail", &event.rail.to_string());
         }
@@ -251,7 +251,7 @@ impl Lines {
         self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
     }
 
-    /// A message that took longer to come than to meet its receive.
+    /// Draws a message that took longer to arrive than to meet its receive.
     fn reception(&mut self, begun: &Event, ended: &Event, number: u64) {
         let protocol = MessageVariant::of(ended.variant).name();
         for (phase, event) in [("b", begun), ("e", ended)] {
@@ -266,7 +266,7 @@ impl Lines {
         }
     }
 
-    /// A message, or a piece of one, that had to wait is put on a rail.
+    /// Draws the departure of a message, or of a piece of one, that had to wait.
     fn departure(&mut self, event: &Event) {
         let protocol = match MessageVariant::of(event.variant) {
             MessageVariant::Undecided => "announced",
@@ -283,14 +283,14 @@ impl Lines {
 
 /// A send whose message has not left yet.
 struct Waiting {
-    /// Its number among the sends of its rank on its lane.
+    /// The number among the sends of its rank on its lane.
     number: u64,
     bytes: u64,
-    /// Where its event stands.
+    /// The position of its event.
     at: usize,
 }
 
-/// Of each send of a message that had to wait, where it stands and how the message left then.
+/// Maps the position of each send that had to wait to the event of its departure.
 fn departures(events: &[Event]) -> HashMap<usize, Event> {
     let mut waiting: HashMap<(u32, (u8, u16), u32), VecDeque<Waiting>> = HashMap::new();
     let mut left = HashMap::new();
@@ -308,7 +308,7 @@ fn departures(events: &[Event]) -> HashMap<usize, Event> {
             }
             EventKind::Withdrawn => {
                 let Some(others) = waiting.get_mut(&envelope) else { continue };
-                // One that was announced has left before.
+                // A send that was announced has left before.
                 if let Ok(withdrawn) = others.binary_search_by_key(&event.bytes, |send| send.number) {
                     others.remove(withdrawn);
                 }
@@ -326,7 +326,7 @@ fn departures(events: &[Event]) -> HashMap<usize, Event> {
     left
 }
 
-/// Of each event, where the next one of its thread stands.
+/// Returns the position of the next event in the same thread for each event.
 fn next_of_thread(events: &[Event]) -> Vec<Option<usize>> {
     let mut next: HashMap<u16, usize> = HashMap::new();
     let mut all: Vec<_> =
@@ -349,7 +349,7 @@ fn wait_name(wait: &Event, named: Option<&str>) -> String {
     }
 }
 
-/// Peer, tag, flow and bytes, as far as they are known.
+/// Adds peer, tag, flow and bytes, as far as they are known.
 fn add_message(args: &mut String, event: &Event, flows: &NamesOfFlows<'_>) {
     if event.peer != NO_RANK {
         add(args, "peer", &event.peer.to_string());
@@ -372,12 +372,12 @@ fn add(args: &mut String, name: &str, value: &str) {
     write!(args, "{before}\"{name}\":{value}").expect("a string grows");
 }
 
-/// A text in quotes.
+/// Returns a text in quotes.
 fn text(text: &str) -> String {
     serde_json::to_string(text).expect("a text can be written")
 }
 
-/// Nanoseconds as microseconds.
+/// Formats nanoseconds as microseconds.
 fn micros(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }

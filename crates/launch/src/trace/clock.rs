@@ -1,46 +1,48 @@
-//! The clock of a host in the time of the launcher.
+//! Conversion of a host's clock to the launcher's time.
 //!
-//! Each host's monotonic clock begins at another moment and runs at a slightly other rate. Questions and answers on the control connection
-//! bound how far the two are apart: the answer was given between question and arrival. The closest of some questions at the start and of
-//! some at the end give a straight line.
+//! Each host's monotonic clock begins at another moment and runs at a slightly different rate. Requests and
+//! answers on the control connection bound the difference: the answer was given between request and arrival.
+//! The closest of some requests at the start and of some at the end give a straight line.
 
-/// What is known of the clock of a host. Of none that was asked it is the launcher's.
+/// The known data of a host's clock. A host that was not asked has the launcher's clock.
 #[derive(Debug, Default)]
 pub struct HostClock {
     first: Option<Comparison>,
     last: Option<Comparison>,
-    /// Answers of this series of questions.
+    /// The number of answers in this series of requests.
     answers: u32,
     has_begun: bool,
     is_ending: bool,
 }
 
-/// One question and its answer.
+/// One request and its answer.
 #[derive(Debug, Clone, Copy)]
 struct Comparison {
-    /// The launcher's time, half way.
+    /// The launcher's time, halfway.
     at_ns: u64,
-    /// How far the host's clock is ahead of it.
+    /// The lead of the host's clock over it.
     ahead_ns: i64,
-    /// How long the answer took.
+    /// The time that the answer took.
     took_ns: u64,
 }
 
 impl HostClock {
-    /// The series of questions at the start begins; says no if it has before.
+    /// Begins the series of requests at the start; returns false if it has begun before.
     pub fn begin(&mut self) -> bool {
         !std::mem::replace(&mut self.has_begun, true)
     }
 
-    /// The series at the end begins; says no if it has before, or nothing was asked at the start.
+    /// Begins the series at the end; returns false if it has begun before, or there was no series at the
+    /// start.
     pub fn begin_again(&mut self) -> bool {
         self.answers = 0;
         self.has_begun && !std::mem::replace(&mut self.is_ending, true)
     }
 
-    /// A question of `asked_ns` was answered, with the time of the host, and the answer has come. Gives the number of answers of this series.
+    /// Notes the answer to a request of `asked_ns`, with the time of the host and of arrival. Returns the
+    /// number of answers of this series.
     pub fn note(&mut self, asked_ns: u64, host_ns: u64, now_ns: u64) -> u32 {
-        // A time that was never told counts for nothing.
+        // A time that this launcher never sent is ignored.
         let Some(took_ns) = now_ns.checked_sub(asked_ns) else { return u32::MAX };
         let at_ns = asked_ns + took_ns / 2;
         let new = Comparison { at_ns, ahead_ns: host_ns.wrapping_sub(at_ns) as i64, took_ns };
@@ -52,7 +54,7 @@ impl HostClock {
         self.answers
     }
 
-    /// A time of the host in the launcher's.
+    /// Converts a time of the host to the launcher's.
     pub fn to_launcher(&self, host_ns: u64) -> u64 {
         let (Some(first), Some(last)) = (self.first.or(self.last), self.last.or(self.first)) else {
             return host_ns;
@@ -69,7 +71,7 @@ impl HostClock {
         host_ns.wrapping_sub(first.ahead_ns.wrapping_add(drift) as u64)
     }
 
-    /// By how much a time may be wrong at most, at the moments of comparison.
+    /// Returns the largest error of a time at the moments of comparison.
     pub fn uncertainty_ns(&self) -> u64 {
         [self.first, self.last].iter().flatten().map(|best| best.took_ns / 2).max().unwrap_or(0)
     }
@@ -91,7 +93,8 @@ mod tests {
     fn the_closest_answer_counts_and_another_start_is_taken_off() {
         let mut clock = HostClock::default();
         assert!(clock.begin() && !clock.begin());
-        // The host's clock is behind by 3 s; the second answer took less long, the third none is of an odd time.
+        // The host's clock is behind by 3 s; the second answer took less time, and the third has an
+        // impossible time.
         assert_eq!(clock.note(10 * SECOND, 7 * SECOND + 900, 10 * SECOND + 1000), 1);
         assert_eq!(clock.note(11 * SECOND, 8 * SECOND + 5, 11 * SECOND + 10), 2);
         assert_eq!(clock.note(13 * SECOND, 9 * SECOND, 12 * SECOND), u32::MAX);
@@ -103,7 +106,7 @@ mod tests {
     fn a_clock_that_runs_faster_is_followed() {
         let mut clock = HostClock::default();
         clock.begin();
-        // 100 s ahead at first, and 1 ms more each 10 s.
+        // The clock is ahead by 100 s at first, and by 1 ms more each 10 s.
         clock.note(10 * SECOND, 110 * SECOND, 10 * SECOND);
         assert!(clock.begin_again() && !clock.begin_again());
         assert_eq!(clock.note(20 * SECOND, 120 * SECOND + 1_000_000, 20 * SECOND), 1);

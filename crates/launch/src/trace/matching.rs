@@ -1,8 +1,8 @@
-//! Which send belongs to which receive: of the messages from one rank to another on one flow with one tag the n-th that is sent is the n-th
-//! that is received, withdrawn ones left out.
+//! The pairing of sends with receives. Of the messages from one rank to another on one flow with one tag, the
+//! n-th sent is the n-th received; withdrawn ones are left out.
 //!
-//! Owns the counts of all of them. A message has a number if both its ends were recorded. A send that was withdrawn is known by the place
-//! that it has among all sends of its rank on its lane.
+//! Owns the counts of all of them. A message has a number if both its ends were recorded. A withdrawn send is
+//! identified by its position among all sends of its rank on its lane.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,35 +15,35 @@ type Key = (u32, u32, (u8, u16), u32);
 #[derive(Debug, Default)]
 pub struct MessageNumbers {
     series: HashMap<Key, Series>,
-    /// By rank and lane.
+    /// The senders by rank and lane.
     senders: HashMap<(u32, u8), Sender>,
 }
 
 /// The sends of a rank on a lane.
 #[derive(Debug, Default)]
 struct Sender {
-    /// Those that were withdrawn.
+    /// The numbers of those that were withdrawn.
     withdrawn: HashSet<u64>,
-    /// How many were looked at so far.
+    /// The number of sends that were counted so far.
     seen: u64,
 }
 
 impl Sender {
-    /// The next send is looked at; says whether its message was not withdrawn.
+    /// Counts the next send; returns true if its message was not withdrawn.
     fn next_is_kept(&mut self) -> bool {
         self.seen += 1;
         !self.withdrawn.contains(&(self.seen - 1))
     }
 }
 
-/// The messages that agree in all of the key.
+/// The messages with the same key.
 #[derive(Debug, Default)]
 struct Series {
     sent: u64,
     received: u64,
-    /// The number of the first.
+    /// The number of the first message.
     first: u64,
-    /// How many were numbered so far, by each end.
+    /// The numbers of messages that each end has numbered so far.
     next: [u64; 2],
 }
 
@@ -65,11 +65,11 @@ impl MessageNumbers {
                 _ => {}
             }
         }
-        // They are looked at again.
+        // The sends are counted again later.
         self.senders.iter_mut().filter(|((of, _), _)| *of == rank).for_each(|(_, sender)| sender.seen = 0);
     }
 
-    /// Numbers all messages. All ranks have been counted.
+    /// Numbers all messages, after all ranks have been counted.
     pub fn assign(&mut self) {
         let mut next = 1;
         let mut keys: Vec<Key> = self.series.keys().copied().collect();
@@ -82,7 +82,7 @@ impl MessageNumbers {
         }
     }
 
-    /// The number of the next message of an event, if both its ends are known.
+    /// Returns the number of the next message of an event, if both its ends are known.
     pub fn next(&mut self, rank: u32, event: &Event) -> Option<u64> {
         let is_sent = event.kind == EventKind::Sent;
         let (from, to) = if is_sent { (rank, event.peer) } else { (event.peer, rank) };
@@ -145,7 +145,7 @@ mod tests {
     fn lanes_count_for_themselves() {
         use EventKind::{Matched, Sent, Withdrawn};
         let on = |lane, event| Event { lane, ..event };
-        // The first send of lane 1 was withdrawn; flows and tags are the same.
+        // The first send of lane 1 was withdrawn; flows and tags are equal.
         let withdrawal = on(1, Event { bytes: 0, ..event(Withdrawn, 1, 7) });
         let sends =
             [on(1, event(Sent, 1, 7)), on(0, event(Sent, 1, 7)), on(1, event(Sent, 1, 7)), withdrawal];

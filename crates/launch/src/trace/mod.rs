@@ -1,10 +1,11 @@
-//! The trace of a job: what its ranks have recorded, gathered from all hosts and written as one timeline.
+//! The trace of a job: the records of its ranks, collected from all hosts and written as one timeline.
 //!
 //! ```text
-//!   ranks ─memfd─▶ host (here, or an agent) ─records, after the end─▶ Trace: a file without a name ─▶ chrome: FILE
-//!                  clock questions at the start and at the end ─────▶ HostClock
+//!   ranks ─memfd─▶ host (here, or an agent) ─records, after the end─▶ Trace: unnamed file ─▶ chrome: FILE
+//!                  clock requests at the start and at the end ──────▶ HostClock
 //! ```
-//! Owns what was gathered until it is written. What a rank recorded is not trusted: it may be anything, but no more than it may have.
+//! Owns the records until they are written. A rank's records are not trusted: they may be any bytes, but no
+//! more than the limit.
 
 mod chrome;
 mod clock;
@@ -26,37 +27,37 @@ use super::launcher::Launcher;
 use clock::HostClock;
 use matching::MessageNumbers;
 
-/// Questions to each host in a row.
+/// The number of consecutive requests to each host.
 const QUESTIONS: u32 = 8;
 
-/// What the ranks of a job have recorded.
+/// The records of a job's ranks.
 #[derive(Debug)]
 pub struct Trace {
     path: PathBuf,
     file: File,
-    /// Records as they came, in a file that has no name any more.
+    /// Records in the order of arrival, in a file that has no name any more.
     gathered: File,
     end: u64,
-    /// Bytes that a rank may have recorded.
+    /// The most bytes that a rank may have recorded.
     most: u64,
     ranks: Vec<RankRecords>,
     clocks: Vec<HostClock>,
     command: String,
-    /// What went wrong first.
+    /// The first error.
     error: Option<String>,
 }
 
-/// Where the records of a rank lie.
+/// The position of a rank's records.
 #[derive(Debug, Default)]
 struct RankRecords {
     parts: Vec<(u64, u64)>,
     bytes: u64,
     missing: u64,
-    /// It has recorded, and its host has told all of it.
+    /// True if it has recorded, and its host has sent all of it.
     is_whole: bool,
 }
 
-/// What is written of a rank.
+/// The data of a rank in the timeline.
 struct RankTrace {
     rank: u32,
     host: String,
@@ -66,10 +67,10 @@ struct RankTrace {
 }
 
 impl Trace {
-    /// A trace that will be written to a file, which is made now.
+    /// Creates the file and returns a trace that will be written to it.
     ///
     /// # Errors
-    /// The file cannot be written, in words.
+    /// Fails with a text if the file cannot be written.
     pub fn create(path: &Path, info: &JobInfo, command: String, most: usize) -> Result<Trace, String> {
         let cannot = |error: io::Error| format!("--trace {}: {error}", path.display());
         let file = File::create(path).map_err(cannot)?;
@@ -99,7 +100,7 @@ impl Trace {
         &mut self.ranks[at]
     }
 
-    /// Records of a rank have come.
+    /// Adds records of a rank.
     pub fn add(&mut self, rank: u32, records: &[u8]) {
         let (end, most) = (self.end, self.most);
         let part = self.rank_mut(rank);
@@ -116,13 +117,13 @@ impl Trace {
         }
     }
 
-    /// All of a rank has come, but for so many events that found no room.
+    /// Notes that all records of a rank have come, and the number of events that found no room.
     pub fn add_missing(&mut self, rank: u32, missing: u64) {
         let part = self.rank_mut(rank);
         (part.missing, part.is_whole) = (missing, true);
     }
 
-    /// The events of a rank, in the launcher's time.
+    /// Returns the events of a rank, in the launcher's time.
     fn read(&self, rank: u32, info: &JobInfo) -> io::Result<RankTrace> {
         let records = &self.ranks[rank as usize];
         let host = info.host_of(rank);
@@ -136,13 +137,13 @@ impl Trace {
         if let Some(clock) = self.clocks.get(host) {
             events.iter_mut().for_each(|event| event.at_ns = clock.to_launcher(event.at_ns));
         }
-        // Threads record beside each other.
+        // Threads record independently.
         events.sort_by_key(|event| event.at_ns);
         let name = info.hosts.get(host).map_or(String::new(), |host| host.name.clone());
         Ok(RankTrace { rank, host: name, events, names, missing: records.missing })
     }
 
-    /// Writes the file. Says what is to be said about it.
+    /// Writes the file. Returns the remark for the user.
     fn write(mut self, info: &JobInfo) -> String {
         let path = self.path.display().to_string();
         if let Some(error) = self.error.take() {
@@ -187,7 +188,7 @@ impl Trace {
 }
 
 impl Launcher {
-    /// The first rank of a host runs: compares its clock with the launcher's.
+    /// Compares a host's clock with the launcher's, when the first rank of the host runs.
     pub(super) fn compare_clock(&mut self, host: usize) {
         if !matches!(self.hosts, JobHosts::There(_)) {
             return;
@@ -198,7 +199,7 @@ impl Launcher {
         }
     }
 
-    /// The job is ending: compares all clocks once more.
+    /// Compares all clocks once more, when the job is ending.
     pub(super) fn compare_clocks_again(&mut self) {
         if !matches!(self.hosts, JobHosts::There(_)) {
             return;
@@ -216,7 +217,7 @@ impl Launcher {
         self.hosts.tell(host, order, &self.events);
     }
 
-    /// A host has told what time it is.
+    /// Notes the time that a host has sent.
     pub(super) fn note_clock(&mut self, host: usize, asked_ns: u64, at_ns: u64) {
         let now_ns = host_clock::monotonic_ns();
         let Some(clock) = self.trace.as_mut().and_then(|trace| trace.clocks.get_mut(host)) else { return };

@@ -1,12 +1,13 @@
-//! What a rank does, in one word: waits, calls the library again and again, computes, sleeps elsewhere, is stopped, is gone.
+//! The activity of a rank, in one word: it waits, polls, computes, sleeps outside of the library, is stopped,
+//! or is gone.
 //!
-//! Owns the judgement from what the rank told, whether it answered, and what the system says of its process.
+//! Owns the judgement from the rank's report, its answer, and the system's data of its process.
 
 use canele_control::{ThreadWait, WaitOperation};
 
 use crate::query::RankReport;
 
-/// What a rank does.
+/// The activity of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity<'a> {
     /// Its process has not been started.
@@ -17,9 +18,9 @@ pub enum Activity<'a> {
     Ended,
     /// Its process is stopped by a signal, or traced.
     Stopped,
-    /// It waits in the library: of several threads, the first.
+    /// It waits in the library; the wait is that of its first waiting thread.
     Waits(&'a ThreadWait),
-    /// It is in the library and does not wait: it polls, or is on its way.
+    /// It is in the library and does not wait: it polls, or is between two calls.
     Calls,
     /// It runs outside of the library.
     Computes,
@@ -29,17 +30,17 @@ pub enum Activity<'a> {
     Unknown,
 }
 
-/// True for a thread that makes progress for the program.
+/// Returns true for a thread that makes progress for the program.
 fn is_librarys(wait: &ThreadWait) -> bool {
     matches!(wait.operations[..], [WaitOperation::Library])
 }
 
-/// What the threads of the program wait for that wait.
+/// Iterates over the waits of the program's threads.
 pub fn waits_of(rank: &RankReport) -> impl Iterator<Item = &ThreadWait> {
     rank.waits.iter().flat_map(|waits| &waits.threads).filter(|wait| !is_librarys(wait))
 }
 
-/// What a rank does.
+/// Returns the activity of a rank.
 pub fn activity(rank: &RankReport) -> Activity<'_> {
     let letter = rank.process.as_ref().map(|process| process.letter.as_str());
     match rank.state.as_str() {

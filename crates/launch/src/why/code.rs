@@ -1,6 +1,7 @@
-//! The names of places in code: which call of the library a rank is in, and where in the program.
+//! The names of places in code: the call of the library that a rank is in, and the line of the program.
 //!
-//! Reads symbols and debug information of the files that ranks were loaded from, where this host has the same ones.
+//! Reads symbols and debug information of the files that ranks were loaded from, if this host has the same
+//! files.
 
 use std::collections::HashMap;
 
@@ -9,10 +10,10 @@ use serde::Serialize;
 
 use crate::host_ranks::CodePlace;
 
-/// Files larger than this are not read, in bytes: an answer is wanted soon.
+/// The size in bytes above which files are not read, because an answer must come soon.
 const MOST_FILE: u64 = 1 << 30;
 
-/// Where a rank is.
+/// The place of a rank in its program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CallSite {
     /// The call of the library: `MPI_Recv`, `Flow::recv`.
@@ -29,17 +30,17 @@ pub struct CallSite {
     pub line: Option<u32>,
 }
 
-/// One function that is under way.
+/// A function that is being executed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Frame {
     function: Option<String>,
     file: Option<String>,
     line: Option<u32>,
-    /// Its module is the library.
+    /// True if its module is the library.
     is_in_library: bool,
 }
 
-/// The files read so far.
+/// The files that were read so far.
 #[derive(Default)]
 pub struct Code {
     modules: HashMap<String, Option<Loader>>,
@@ -47,12 +48,12 @@ pub struct Code {
 }
 
 impl Code {
-    /// Where a rank is whose calls lie at these places, innermost first.
+    /// Returns the place of a rank whose calls have these code places, innermost first.
     pub fn call_site(&mut self, places: &[CodePlace]) -> CallSite {
         call_site(&self.frames(places))
     }
 
-    /// Where a rank computes, which is at this place: without a name there, in which file of code.
+    /// Returns the place where a rank computes. Without a name for it, the place is the file of code.
     pub fn computing_site(&mut self, places: &[CodePlace]) -> CallSite {
         let site = CallSite { call: None, ..call_site(&self.frames(places)) };
         let module = places.first().and_then(|place| place.module.rsplit('/').next());
@@ -71,11 +72,12 @@ impl Code {
         frames
     }
 
-    /// The functions at a place: several, where some are inlined into others.
+    /// Returns the functions at a place: several, if some are inlined into others.
     fn look_up(&mut self, place: &CodePlace) -> Vec<Frame> {
         let is_in_library = is_library(&place.module);
         let bare = Frame { is_in_library, ..Frame::default() };
-        // Told by another process: nothing lies at the last address, where looking for it would overflow.
+        // Another process has sent the address. No code lies at the last address, and looking it up would
+        // overflow.
         let is_possible = place.address < u64::MAX;
         let Some(loader) = is_possible.then(|| self.module(place)).flatten() else { return vec![bare] };
         let raw_symbol = loader.find_symbol(place.address);
@@ -94,7 +96,7 @@ impl Code {
             }
         }
         if raw_symbol.is_some_and(is_of_rust) {
-            // What is inlined has no path there, so that it is not told whose it is.
+            // Inlined functions have no path there, so their owner is unknown.
             found.drain(..found.len().saturating_sub(1));
         }
         // The exported name is the one that people know.
@@ -108,7 +110,7 @@ impl Code {
     fn module(&mut self, place: &CodePlace) -> Option<&Loader> {
         let load = || {
             let about = std::fs::metadata(&place.module).ok()?;
-            // Another file of the same name would tell wrong lines; a device or a pipe would never end.
+            // Another file of the same name would give wrong lines; a device or a pipe would never end.
             let is_it = about.is_file() && about.len() == place.module_bytes && about.len() <= MOST_FILE;
             is_it.then(|| Loader::new(&place.module).ok())?
         };
@@ -116,12 +118,12 @@ impl Code {
     }
 }
 
-/// True for a symbol of Rust, mangled in the new way or the old one.
+/// Returns true for a symbol of Rust, mangled in the new way or the old one.
 fn is_of_rust(symbol: &str) -> bool {
     symbol.starts_with("_R") || symbol.starts_with("_ZN") && symbol.contains("17h")
 }
 
-/// True for a file of Canelé's libraries.
+/// Returns true for a file of Canelé's libraries.
 fn is_library(module: &str) -> bool {
     let name = module.rsplit('/').next().unwrap_or(module);
     ["libmpi_abi.", "libmpi.", "libopenmpi_abi.", "libmpifort", "libcanele", "_native."]
@@ -129,7 +131,7 @@ fn is_library(module: &str) -> bool {
         .any(|prefix| name.starts_with(prefix))
 }
 
-/// A name as the source has it, without the hash that Rust adds.
+/// Returns a name as in the source, without the hash that Rust adds.
 fn demangled(name: &str) -> String {
     let name = demangle_auto(name.into(), None).into_owned();
     match name.rsplit_once("::h") {
@@ -140,7 +142,7 @@ fn demangled(name: &str) -> String {
     }
 }
 
-/// True for a function of Canelé, of Rust's library, or of the unwinder.
+/// Returns true for a function of Canelé, of Rust's library, or of the unwinder.
 fn is_own(frame: &Frame) -> bool {
     let Some(function) = &frame.function else { return frame.is_in_library };
     let path = function.trim_start_matches(['<', '&']);
@@ -171,7 +173,7 @@ fn is_own(frame: &Frame) -> bool {
     frame.is_in_library || crates.iter().any(starts) || function.starts_with("_Unwind")
 }
 
-/// The call and its caller: where the frames of the library end.
+/// Returns the call and its caller, at the end of the library's frames.
 fn call_site(frames: &[Frame]) -> CallSite {
     let Some(first) = frames.iter().position(|frame| !is_own(frame)) else {
         let call = frames.iter().rev().find_map(call_name);
@@ -181,10 +183,11 @@ fn call_site(frames: &[Frame]) -> CallSite {
     CallSite { call: frames[..first].iter().rev().find_map(call_name), function, file, line }
 }
 
-/// What the program calls it: `MPI_Recv` also of `PMPI_Recv`, and `Flow::recv` of `canele::flow::Flow::recv`.
+/// Returns the program's name for it: `MPI_Recv` also for `PMPI_Recv`, and `Flow::recv` for
+/// `canele::flow::Flow::recv`.
 fn call_name(frame: &Frame) -> Option<String> {
     let function = frame.function.as_deref()?;
-    // Some functions go on by a jump to a part of their own: `mpi_abi::general_MPI_Recv`.
+    // Some functions continue by a jump to a part of their own: `mpi_abi::general_MPI_Recv`.
     let function = function.rsplit_once("::general_").map_or(function, |(_, name)| name);
     if let Some(mpi) = function.strip_prefix("PMPI_").or(function.strip_prefix("MPI_")) {
         return Some(format!("MPI_{mpi}"));

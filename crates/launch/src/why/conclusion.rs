@@ -1,4 +1,4 @@
-//! What follows from what each rank waits for. Pure: records in, findings out.
+//! The conclusions from the waits of all ranks. Pure: records in, findings out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,52 +7,52 @@ use serde::Serialize;
 
 use super::needs::{Needs, RankFacts, Ranks, collective, key};
 
-/// Something that explains why ranks wait.
+/// A finding that explains why ranks wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitFinding {
     /// A rank waits for a message, and has one of the same source and flow with another tag.
     OtherTag {
-        /// Who waits.
+        /// The waiting rank.
         rank: u32,
-        /// For what.
+        /// The message that it waits for.
         wanted: WaitMessage,
-        /// What it has.
+        /// The message that it has.
         has: UnexpectedMessage,
     },
     /// A rank waits for a message, and has one of the same source with the same tag on another flow.
     OtherFlow {
-        /// Who waits.
+        /// The waiting rank.
         rank: u32,
-        /// For what.
+        /// The message that it waits for.
         wanted: WaitMessage,
-        /// What it has.
+        /// The message that it has.
         has: UnexpectedMessage,
     },
     /// Members call different collectives as the same call of a flow.
     OtherCollective {
-        /// One, and those that are in it.
+        /// One collective, and the ranks in it.
         one: (WaitCollective, Vec<u32>),
-        /// The other.
+        /// The other collective, and the ranks in it.
         other: (WaitCollective, Vec<u32>),
     },
-    /// Two ranks wait for each other in collectives on different flows: they call them in different order.
+    /// Two ranks wait for each other in collectives on different flows, which they call in different order.
     OtherOrder {
-        /// One, and the collective that it is in.
+        /// One rank, and its collective.
         one: (u32, WaitCollective),
-        /// The other.
+        /// The other rank, and its collective.
         other: (u32, WaitCollective),
     },
-    /// Ranks wait for each other, each for the next, and the last for the first.
+    /// Ranks wait for each other in a cycle, each for the next.
     Cycle {
-        /// In the order in which they wait; one alone waits for itself.
+        /// The ranks in the order in which they wait; a single one waits for itself.
         ranks: Vec<u32>,
     },
     /// A rank waits for one that has finished or ended.
     Gone {
-        /// Who waits.
+        /// The waiting rank.
         rank: u32,
-        /// For whom.
+        /// The rank that it waits for.
         peer: u32,
     },
     /// A rank has called `MPI_Finalize`, and others still wait for it.
@@ -62,35 +62,35 @@ pub enum WaitFinding {
         /// The ranks that wait for it.
         by: Vec<u32>,
     },
-    /// Ranks wait in a collective, and others, of which they wait, are not in it.
+    /// Ranks wait in a collective for others that are not in it.
     Absent {
-        /// Which.
+        /// The collective.
         collective: WaitCollective,
-        /// Who is in it.
+        /// The ranks in it.
         inside: Vec<u32>,
-        /// Who is not.
+        /// The ranks that are not in it.
         absent: Vec<u32>,
     },
-    /// Ranks wait for a message of any rank, and none is left that could send one.
+    /// Ranks wait for a message from any rank, and no rank is left that could send one.
     NoSenderLeft {
-        /// Who waits.
+        /// The waiting ranks.
         ranks: Vec<u32>,
     },
-    /// Ranks wait of which none can help another one, in a way that is none of the above.
+    /// Ranks wait, none can help another one, and no other finding applies.
     Stuck {
-        /// Which.
+        /// The ranks.
         ranks: Vec<u32>,
     },
-    /// A rank that does not wait, and for which others do.
+    /// A rank does not wait, and others wait for it.
     Awaited {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// Who waits for it, directly or through others.
+        /// The ranks that wait for it, directly or through others.
         by: Vec<u32>,
     },
 }
 
-/// What explains that ranks wait, the most telling first.
+/// Returns the findings that explain why ranks wait, the most informative first.
 pub fn conclude(facts: &[RankFacts<'_>]) -> Vec<WaitFinding> {
     let ranks = Ranks::new(facts);
     let mut findings = ranks.other_messages();
@@ -108,7 +108,7 @@ pub fn conclude(facts: &[RankFacts<'_>]) -> Vec<WaitFinding> {
     findings
 }
 
-/// The message that an operation waits for, if none has begun to come.
+/// Returns the message that an operation waits for, unless it has begun to arrive.
 fn still_wanted(operation: &WaitOperation) -> Option<WaitMessage> {
     match operation {
         WaitOperation::Receive(message) | WaitOperation::Probe(message) if !message.moving => Some(*message),
@@ -116,7 +116,7 @@ fn still_wanted(operation: &WaitOperation) -> Option<WaitMessage> {
     }
 }
 
-/// Whether a message is one that is waited for.
+/// Returns true if a message is the one that is waited for.
 fn is_it(wanted: &WaitMessage, has: &UnexpectedMessage) -> bool {
     wanted.peer.is_none_or(|peer| peer == has.source)
         && wanted.tag.is_none_or(|tag| tag == has.tag)
@@ -124,13 +124,13 @@ fn is_it(wanted: &WaitMessage, has: &UnexpectedMessage) -> bool {
 }
 
 impl Ranks<'_> {
-    /// Messages that look like those that are waited for.
+    /// Finds messages that resemble the awaited ones.
     fn other_messages(&self) -> Vec<WaitFinding> {
         let mut found = Vec::new();
         for facts in self.all.values() {
             let (rank, operations) = (facts.rank, facts.waits.iter().flat_map(|wait| &wait.operations));
             let wanted: Vec<WaitMessage> = operations.filter_map(still_wanted).collect();
-            // Others are about to be taken.
+            // Other messages are about to be received.
             let left = facts.unexpected.iter().filter(|has| !wanted.iter().any(|wanted| is_it(wanted, has)));
             for wanted in &wanted {
                 if facts.unexpected.iter().any(|has| is_it(wanted, has)) {
@@ -149,7 +149,7 @@ impl Ranks<'_> {
         found
     }
 
-    /// Calls of one number that are not the same collective.
+    /// Finds calls with one number that are different collectives.
     fn other_collectives(&self) -> Vec<WaitFinding> {
         let differ = |members: Vec<(u32, &WaitCollective)>| {
             let first = members[0].1;
@@ -163,7 +163,7 @@ impl Ranks<'_> {
         self.calls().into_values().filter_map(differ).collect()
     }
 
-    /// The first cycle of ranks that are stuck, unless another finding explains it.
+    /// Finds the first cycle of stuck ranks, unless another finding explains it.
     fn cycle(&self, stuck: &BTreeSet<u32>, before: &[WaitFinding]) -> Option<WaitFinding> {
         let explained = |rank: u32| {
             before.iter().any(|finding| match finding {
@@ -206,7 +206,7 @@ impl Ranks<'_> {
         None
     }
 
-    /// A cycle of collectives on different flows.
+    /// Returns the finding for a cycle of collectives on different flows.
     fn as_order(&self, ranks: &[u32]) -> Option<WaitFinding> {
         let collective_of = |rank: u32| self.waits_of(rank).iter().find_map(|wait| collective(wait));
         let all: Option<Vec<_>> = ranks.iter().map(|rank| Some((*rank, collective_of(*rank)?))).collect();
@@ -218,7 +218,7 @@ impl Ranks<'_> {
         Some(WaitFinding::OtherOrder { one: (one.0, one.1.clone()), other: (other.0, other.1.clone()) })
     }
 
-    /// Ranks in `MPI_Finalize` for which others wait, unless their calls differ.
+    /// Finds ranks in `MPI_Finalize` for which others wait, unless their calls differ.
     fn finalizing(&self, before: &[WaitFinding]) -> Vec<WaitFinding> {
         let differs = |rank: u32| {
             before.iter().any(|finding| match finding {
@@ -245,12 +245,12 @@ impl Ranks<'_> {
             Needs::All(ranks) => Some((rank, ranks.into_iter().find(|peer| self.is_gone(*peer))?)),
             Needs::OneOf(_) | Needs::AnyOther => None,
         });
-        // Several threads may wait for the same one.
+        // Several threads may wait for the same rank.
         let waits: BTreeSet<_> = waits.collect();
         waits.into_iter().map(|(rank, peer)| WaitFinding::Gone { rank, peer }).collect()
     }
 
-    /// Collectives that some members wait in and others are not in.
+    /// Finds collectives that some members wait in and others are not in.
     fn absent(&self, before: &[WaitFinding]) -> Vec<WaitFinding> {
         let is_explained = |members: &[(u32, &WaitCollective)]| {
             before.iter().any(|finding| match finding {
@@ -262,7 +262,7 @@ impl Ranks<'_> {
                 _ => false,
             })
         };
-        // A rank in `MPI_Finalize` waits for those that still work.
+        // A rank in `MPI_Finalize` waits for ranks that still work.
         let is_end =
             |members: &[(u32, &WaitCollective)]| members.iter().all(|(rank, _)| self.is_finalizing(*rank));
         let absent = |members: Vec<(u32, &WaitCollective)>| {
@@ -293,7 +293,7 @@ impl Ranks<'_> {
         (!ranks.is_empty()).then_some(WaitFinding::NoSenderLeft { ranks })
     }
 
-    /// Ranks that do not wait and for which others do, unless they were named before.
+    /// Finds ranks that do not wait and for which others do, unless they were named before.
     fn awaited(&self, before: &[WaitFinding]) -> Vec<WaitFinding> {
         let mut by: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for (rank, _) in self.waits() {

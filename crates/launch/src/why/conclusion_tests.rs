@@ -2,7 +2,7 @@ use canele_control::ThreadWait;
 
 use super::*;
 
-/// A rank for tests, by what its threads wait for.
+/// A rank for tests, with the waits of its threads.
 struct Rank {
     waits: Vec<ThreadWait>,
     has_more: bool,
@@ -151,7 +151,7 @@ fn a_message_with_another_tag_is_told_and_so_is_one_on_another_flow() {
     let mut waits = rank(vec![receive(1)]);
     waits.unexpected = vec![has];
     let found = conclude_of(&[waits, rank(vec![receive(0)])]);
-    // The sender waits for an answer: what it sent explains the cycle.
+    // The sender waits for an answer: its message explains the cycle.
     assert_eq!(found, [WaitFinding::OtherFlow { rank: 0, wanted, has }]);
 }
 

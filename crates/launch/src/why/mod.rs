@@ -1,7 +1,8 @@
-//! Why a job does not go on: what each rank waits for, and what follows from it.
+//! The reasons why a job does not go on: the wait of each rank, and the conclusion.
 //!
-//! Takes the report of a launcher, as any process of the user gets it; so a launcher that explains its own job does it in the same way. Owns how
-//! that is put in words. The conclusion is a pure function (`conclusion`); names and lines of code come from files (`code`).
+//! Takes the report of a launcher, as any process of the user gets it; a launcher that explains its own job
+//! does the same. Owns the wording. The conclusion is a pure function (`conclusion`); names and lines of code
+//! come from files (`code`).
 
 mod activity;
 mod code;
@@ -25,29 +26,29 @@ use conclusion::conclude;
 use needs::{RankFacts, Ranks};
 use words::FlowNames;
 
-/// Ranks whose lines are printed; of more only those that findings name.
+/// The most ranks whose lines are all printed; of more ranks only those in findings are.
 const MOST_RANKS: usize = 128;
-/// Findings that are printed.
+/// The most findings that are printed.
 const MOST_FINDINGS: usize = 8;
 
-/// Why a job does not go on.
+/// The explanation why a job does not go on.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     /// The launcher's process.
     pub job: u32,
-    /// Programs and arguments as given.
+    /// The programs and arguments as the user gave them.
     pub command: String,
-    /// Since the start.
+    /// The seconds since the start.
     pub seconds: f64,
-    /// What follows, in sentences, the most telling first.
+    /// The conclusion in sentences, the most informative first.
     pub conclusion: Vec<String>,
-    /// The same, to be worked with.
+    /// The findings as data.
     pub findings: Vec<WaitFinding>,
-    /// One entry per rank, in order.
+    /// The explanations of the ranks, in order.
     pub ranks: Vec<RankExplanation>,
 }
 
-/// What one rank does.
+/// The explanation of one rank.
 #[derive(Debug, Serialize)]
 pub struct RankExplanation {
     /// Its number.
@@ -56,18 +57,18 @@ pub struct RankExplanation {
     pub host: String,
     /// Its process there, if started.
     pub pid: Option<u32>,
-    /// What it does, in words.
+    /// Its activity, in words.
     pub doing: String,
-    /// Where in its program.
+    /// Its place in the program.
     #[serde(flatten)]
     pub site: CallSite,
-    /// What it told; nothing if it told nothing.
+    /// Its report; none if it has sent none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// What the system says of its process.
+    /// The system's data of its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessState>,
-    /// What its other threads wait for, in words.
+    /// The waits of its other threads, in words.
     #[serde(skip)]
     other_threads: Vec<String>,
     /// Unexpected messages, in words.
@@ -75,12 +76,12 @@ pub struct RankExplanation {
     unexpected: Vec<String>,
 }
 
-/// What a rank does, in words, as far as it can be said without reading any file of code.
+/// Describes the activity of a rank, as far as possible without reading any file of code.
 pub fn doing(rank: &RankReport) -> String {
     FlowNames::of(std::iter::once(rank)).activity(activity(rank), &CallSite::default())
 }
 
-/// Explains what a job does that has been asked.
+/// Explains the state of a job from its report.
 pub fn explain(report: &JobReport) -> Explanation {
     let names = FlowNames::of(report.ranks.iter());
     let mut code = Code::default();
@@ -101,8 +102,8 @@ pub fn explain(report: &JobReport) -> Explanation {
     Explanation { job: *job, command: command.clone(), seconds: *seconds, conclusion, findings, ranks }
 }
 
-/// Returns the sentence that says why a job never ends: a rank has called `MPI_Finalize`, others wait for it, no rank can go on, and
-/// each has waited for at least `time`.
+/// Returns the sentence that says why a job never ends. A rank has called `MPI_Finalize`, others wait for it,
+/// no rank can go on, and each has waited for at least `time`.
 pub fn never_ends(report: &JobReport, time: Duration) -> Option<String> {
     let facts: Vec<_> = report.ranks.iter().map(facts_of).collect();
     let running: Vec<_> = facts.iter().filter(|facts| !facts.is_gone).collect();
@@ -118,7 +119,7 @@ pub fn never_ends(report: &JobReport, time: Duration) -> Option<String> {
     never.then(|| explain(report).conclusion.swap_remove(0))
 }
 
-/// What is to be said where nothing explains that ranks wait.
+/// Returns the text for a job in which no finding explains the waits.
 fn nothing_found(facts: &[RankFacts<'_>]) -> &'static str {
     match facts.iter().any(|facts| !facts.waits.is_empty()) {
         true => "no rank is known to wait in vain: ask again to see whether the ranks go on",
@@ -142,7 +143,7 @@ fn facts_of(rank: &RankReport) -> RankFacts<'_> {
 fn explain_rank(rank: &RankReport, names: &FlowNames, code: &mut Code) -> RankExplanation {
     let activity = activity(rank);
     let site = match activity {
-        // What it told of its calls is of when it answered.
+        // The calls in the report are those at the time of its answer.
         Activity::Waits(_) | Activity::Calls if rank.current => code.call_site(&rank.calls),
         Activity::Computes if !rank.current => code.computing_site(&rank.calls),
         _ => CallSite::default(),
@@ -189,7 +190,7 @@ impl RankExplanation {
 }
 
 impl Explanation {
-    /// The explanation as people read it: the conclusion first.
+    /// Returns the explanation as text: the conclusion first.
     pub fn text(&self) -> String {
         let mut lines =
             vec![format!("job {}: {}, running for {:.1} s", self.job, self.command, self.seconds)];
@@ -250,7 +251,7 @@ mod tests {
         );
     }
 
-    /// A rank in `MPI_Finalize` that waits for `peer`.
+    /// Returns a rank in `MPI_Finalize` that waits for `peer`.
     fn finalizing(rank: u32, peer: u32) -> RankReport {
         let collective =
             WaitCollective { operation: "barrier".into(), peers: vec![peer], ..WaitCollective::default() };
@@ -276,7 +277,7 @@ mod tests {
             let of_both = report(vec![first, finalizing(1, 0), waiting(2, 1)]);
             assert_eq!(never_ends(&of_both, two_seconds).is_some(), is_never, "{state} {is_current}");
         }
-        // Without such a rank it is for `canele why` and the time limit.
+        // Without such a rank, `canele why` and the time limit handle the case.
         assert_eq!(never_ends(&report(vec![waiting(0, 1), waiting(1, 0)]), two_seconds), None);
         assert_eq!(never_ends(&report(vec![finalizing(0, 1), finalizing(1, 0)]), two_seconds), None);
     }

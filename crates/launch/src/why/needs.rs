@@ -1,25 +1,26 @@
-//! What ranks that wait need of each other, and which of them nothing can help any more.
+//! The needs of waiting ranks, and the set of ranks whose wait can never end.
 //!
-//! A rank is *stuck* if nothing that others may still do can end the wait of any of its threads. Ranks that do not wait are taken for such
-//! that may do anything; a rank that waits for one of them, directly or through others, is not stuck. What remains is: a
-//! thread whose wait needs all of several other ranks is stuck if one of these is, a thread that waits for any if all are.
+//! A rank is *stuck* if no possible action of others can end the wait of any of its threads. Ranks that do
+//! not wait may do anything; a rank that waits for one of them, directly or through others, is not stuck. For
+//! the rest, a thread whose wait needs all of several other ranks is stuck if one of these is. A thread that
+//! waits for any of them is stuck if all are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use canele_control::{ThreadWait, UnexpectedMessage, WaitCollective, WaitOperation};
 
-/// What is known of one rank.
+/// The facts about one rank.
 #[derive(Debug, Clone)]
 pub struct RankFacts<'a> {
     /// Its number.
     pub rank: u32,
-    /// It has finished or ended: it does nothing more.
+    /// True if it has finished or ended: it does nothing more.
     pub is_gone: bool,
-    /// It has called `MPI_Finalize`: it waits for the others and sends them nothing more.
+    /// True if it has called `MPI_Finalize`: it waits for the others and sends them nothing more.
     pub is_finalizing: bool,
-    /// What those of its threads wait for that wait.
+    /// The waits of its waiting threads.
     pub waits: Vec<&'a ThreadWait>,
-    /// More of its threads wait, of which nothing is known.
+    /// True if more of its threads wait, whose waits are unknown.
     pub has_more: bool,
     /// Messages that it has and that no receive has asked for.
     pub unexpected: &'a [UnexpectedMessage],
@@ -28,24 +29,24 @@ pub struct RankFacts<'a> {
 /// All ranks, by number.
 pub struct Ranks<'a> {
     pub all: BTreeMap<u32, &'a RankFacts<'a>>,
-    /// Of each collective that ranks wait in, the ranks that they wait for and that are not in it.
+    /// For each collective that ranks wait in, the ranks that they wait for and that are not in it.
     outside: BTreeMap<Call, Vec<u32>>,
 }
 
 /// The ranks that a wait depends on.
 pub enum Needs {
-    /// On each of them.
+    /// The wait needs each of them.
     All(Vec<u32>),
-    /// On one of them.
+    /// The wait needs one of them.
     OneOf(Vec<u32>),
-    /// On any other rank.
+    /// The wait needs any other rank.
     AnyOther,
 }
 
-/// By what two members know that they are in the same call.
+/// The key by which two members know that they are in the same call.
 pub type CallKey = (u32, bool, u32);
 
-/// A call, and what is done in it.
+/// A call, and its operation.
 type Call = (CallKey, String);
 
 fn call(collective: &WaitCollective) -> Call {
@@ -56,7 +57,7 @@ pub fn key(collective: &WaitCollective) -> CallKey {
     (collective.flow, collective.started, collective.call)
 }
 
-/// The only operation of a wait, if it is one.
+/// Returns the operation of a wait that has only one.
 fn only(wait: &ThreadWait) -> Option<&WaitOperation> {
     match &wait.operations[..] {
         [one] if wait.left_out == 0 => Some(one),
@@ -72,7 +73,7 @@ pub fn collective(wait: &ThreadWait) -> Option<&WaitCollective> {
 }
 
 impl<'a> Ranks<'a> {
-    /// These ranks.
+    /// Returns the needs of these ranks.
     pub fn new(facts: &'a [RankFacts<'a>]) -> Self {
         let all = facts.iter().map(|facts| (facts.rank, facts)).collect();
         let mut ranks = Self { all, outside: BTreeMap::new() };
@@ -98,7 +99,7 @@ impl Ranks<'_> {
         self.all.get(&rank).map_or(&[], |facts| &facts.waits)
     }
 
-    /// What one operation needs; nothing if that is not known, or if it is already moving.
+    /// Returns the needs of one operation; none if they are not known, or if it is already moving.
     fn needs_of_operation(&self, operation: &WaitOperation) -> Option<Needs> {
         match operation {
             WaitOperation::Send(message)
@@ -113,7 +114,8 @@ impl Ranks<'_> {
                 })
             }
             WaitOperation::Collective(collective) => {
-                // Those in the same call wait with this rank, not for it, whatever they have exchanged so far.
+                // Ranks in the same call wait with this rank, not for it, whatever they have exchanged so
+                // far.
                 let outside = self.outside(collective);
                 (!outside.is_empty()).then_some(Needs::All(outside))
             }
@@ -122,14 +124,15 @@ impl Ranks<'_> {
         }
     }
 
-    /// The ranks for which members that are in this collective wait, and which are not in it.
+    /// Returns the ranks for which members in this collective wait, and which are not in it.
     pub fn outside(&self, collective: &WaitCollective) -> Vec<u32> {
-        // One of several operations has its own peers; what the others of its call wait for is not told.
+        // One of several operations has its own peers; the waits of the other members of its call are not
+        // reported.
         let own = || collective.peers.clone();
         self.outside.get(&call(collective)).cloned().unwrap_or_else(own)
     }
 
-    /// The same of every collective that ranks wait in.
+    /// Finds these ranks for every collective that ranks wait in.
     fn find_outside(&self) -> BTreeMap<Call, Vec<u32>> {
         let mut all: BTreeMap<Call, (BTreeSet<u32>, BTreeSet<u32>)> = BTreeMap::new();
         for (rank, collective) in self.members() {
@@ -143,12 +146,12 @@ impl Ranks<'_> {
         all.into_iter().map(outside).collect()
     }
 
-    /// The ranks that wait in a collective alone, and in which.
+    /// Iterates over the ranks that wait only in a collective, with that collective.
     pub fn members(&self) -> impl Iterator<Item = (u32, &WaitCollective)> {
         self.waits().filter_map(|(rank, wait)| Some((rank, collective(wait)?)))
     }
 
-    /// What a wait needs: of several operations any.
+    /// Returns the needs of a wait; a wait for several operations needs any of them.
     pub fn needs(&self, wait: &ThreadWait) -> Option<Needs> {
         if let Some(one) = only(wait) {
             return self.needs_of_operation(one);
@@ -166,7 +169,7 @@ impl Ranks<'_> {
         Some(if is_any_other { Needs::AnyOther } else { Needs::OneOf(any) })
     }
 
-    /// What each waiting thread of a rank needs; nothing if that is not known of all of them.
+    /// Returns the needs of each waiting thread of a rank; none if they are not known for all of them.
     fn needs_of_threads(&self, facts: &RankFacts<'_>) -> Option<Vec<Needs>> {
         if facts.waits.is_empty() || facts.has_more {
             return None;
@@ -174,7 +177,7 @@ impl Ranks<'_> {
         facts.waits.iter().map(|wait| self.needs(wait)).collect()
     }
 
-    /// The ranks of which nothing that others may still do ends a wait.
+    /// Returns the ranks whose wait no possible action of others ends.
     pub fn stuck(&self) -> BTreeSet<u32> {
         let candidates = self.all.values();
         let mut stuck: BTreeMap<u32, Vec<Needs>> =
@@ -197,7 +200,7 @@ impl Ranks<'_> {
         }
     }
 
-    /// By call, who is in which collective.
+    /// Returns for each call the ranks in it with their collectives.
     pub fn calls(&self) -> BTreeMap<CallKey, Vec<(u32, &WaitCollective)>> {
         let mut calls: BTreeMap<CallKey, Vec<_>> = BTreeMap::new();
         for (rank, collective) in self.members() {

@@ -1,4 +1,4 @@
-//! What ranks wait for and what follows from it, in words.
+//! Waits of ranks and conclusions, in words.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::conclusion::WaitFinding;
 use crate::query::RankReport;
 use crate::wording::{amount, rank_list};
 
-/// Ranks of a cycle that are named.
+/// The most ranks of a cycle that are named.
 const MOST_NAMED: usize = 8;
 
 /// The names that the program gave to flows.
@@ -19,7 +19,7 @@ const MOST_NAMED: usize = 8;
 pub struct FlowNames(BTreeMap<u32, String>);
 
 impl FlowNames {
-    /// Those that ranks told.
+    /// Collects the names that ranks have reported.
     pub fn of<'a>(ranks: impl Iterator<Item = &'a RankReport>) -> Self {
         let told = ranks.filter_map(|rank| rank.waits.as_ref()).flat_map(|waits| &waits.names);
         Self(told.cloned().collect())
@@ -39,7 +39,7 @@ fn time(ns: u64) -> String {
 }
 
 impl FlowNames {
-    /// `from rank 1, tag 7, MPI_COMM_WORLD, room for 8 B`.
+    /// Describes a message: `from rank 1, tag 7, MPI_COMM_WORLD, room for 8 B`.
     fn message(&self, message: &WaitMessage, direction: &str, size: Option<&str>) -> String {
         let peer = message.peer.map_or("any rank".into(), |peer| format!("rank {peer}"));
         let tag = message.tag.map_or("any tag".into(), |tag| format!("tag {tag}"));
@@ -49,7 +49,7 @@ impl FlowNames {
         format!("{direction} {peer}, {tag}{flow}{size}{moving}")
     }
 
-    /// `barrier 3 on MPI_COMM_WORLD`.
+    /// Describes a collective: `barrier 3 on MPI_COMM_WORLD`.
     fn collective(&self, collective: &WaitCollective) -> String {
         let WaitCollective { operation, call, flow, started, .. } = collective;
         let started = if *started { "started " } else { "" };
@@ -89,7 +89,7 @@ impl FlowNames {
         }
     }
 
-    /// What a thread waits for.
+    /// Describes the wait of a thread.
     pub fn wait(&self, wait: &ThreadWait, call: Option<&str>) -> String {
         let time = time(wait.waited_ns);
         if let ([one], 0) = (&wait.operations[..], wait.left_out) {
@@ -103,7 +103,7 @@ impl FlowNames {
         format!("{call}any of {all} operations ({}{more}); for {time}", some.join(" | "))
     }
 
-    /// What a rank does.
+    /// Describes the activity of a rank.
     pub fn activity(&self, activity: Activity<'_>, site: &CallSite) -> String {
         match activity {
             Activity::Starting => "is being started".into(),
@@ -122,13 +122,13 @@ impl FlowNames {
         }
     }
 
-    /// One unexpected message.
+    /// Describes an unexpected message.
     pub fn unexpected(&self, message: &UnexpectedMessage) -> String {
         let UnexpectedMessage { source, flow, tag, bytes: size } = message;
         format!("from rank {source}, tag {tag}, {}, {}", self.name(*flow), amount(*size))
     }
 
-    /// A finding as a sentence; `does` says what a rank does.
+    /// Describes a finding in a sentence; `does` describes the activity of a rank.
     pub fn finding(&self, finding: &WaitFinding, does: impl Fn(u32) -> String) -> String {
         match finding {
             WaitFinding::OtherTag { rank, wanted, has } => {
@@ -213,7 +213,7 @@ fn sorted(ranks: &[u32]) -> Vec<u32> {
     ranks
 }
 
-/// Where a rank is in its program: `exchange (ring.c:12)`.
+/// Describes the place of a rank in its program: `exchange (ring.c:12)`.
 pub fn place(site: &CallSite) -> Option<String> {
     let function = site.function.clone();
     let line = site.file.as_ref().map(|file| {

@@ -1,4 +1,4 @@
-//! Frames and beats after the handshake.
+//! Tests of frames and beats after the handshake.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn frames_go_both_ways_in_order() {
     assert_eq!(a.sealer.seal(&vec![0; MAX_PLAIN + 1], &mut Vec::new()), Err(Refused::Keys));
 }
 
-/// Makes frames of a channel of which the last is not what the other end may open next.
+/// Makes frames of a channel of which the last is not the one that the other end may open next.
 type WrongFrames = fn(&mut SecureChannel) -> Vec<Vec<u8>>;
 
 #[test]
@@ -67,10 +67,10 @@ fn beats_of_the_one_that_stands_in_are_believed_once_and_in_order() {
     let mut stands_in = BeatSealer::new(a.sealer.beat_key());
     let beats: Vec<_> = (0..4).map(|_| stands_in.seal_beat()).collect();
     assert_eq!(b.opener.open_beat(&beats[0]), Ok(()));
-    // The stopped process goes on where it was, whatever the other said.
+    // The stopped process continues at its own counter, whatever the other process sent.
     let sealed = seal(&mut a, b"order");
     assert_eq!(open(&mut b, &sealed), Ok(b"order".to_vec()));
-    // One may be left out: what waits in a full stream says as much.
+    // A beat may be left out: waiting bytes in a full stream prove as much.
     assert_eq!(b.opener.open_beat(&beats[2]), Ok(()));
     for wrong in [&beats[2], &beats[1]] {
         let (a, mut b) = pair();

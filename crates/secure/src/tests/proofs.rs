@@ -1,13 +1,14 @@
-//! The rules of the mutual proof, which links, agents and agents that join share. Each is tried with both kinds of key exchange.
+//! Tests of the mutual proof that links, agents and joining agents share. Each rule is tried with both kinds
+//! of key exchange.
 
 use zeroize::Zeroizing;
 
 use super::*;
 
-/// What the two ends say beside their proofs.
+/// The hellos of the two ends.
 const HELLOS: [&[u8]; 2] = [b"rank 3 to rank 1", b"rank 1"];
 
-/// One end: what it believes in, and how it exchanges keys.
+/// One end: its secret and prologue, and its key exchange.
 struct End {
     secret: Secret,
     prologue: Prologue,
@@ -41,7 +42,7 @@ fn in_each_way(rule: impl Fn(&mut End, &mut End)) {
     }
 }
 
-/// Another nonce, as every new connection has.
+/// Returns another nonce, as every new connection has.
 fn again(exchange: KeyExchange) -> KeyExchange {
     match exchange {
         KeyExchange::DiffieHellman => exchange,
@@ -64,7 +65,7 @@ fn both_ends_learn_each_others_hello_and_have_a_channel() {
             let sealed = seal(&mut there, text);
             assert_eq!(open(&mut here, &sealed).unwrap(), text);
         }
-        // What is sealed cannot be read on the way.
+        // Sealed text cannot be read on the way.
         assert!(
             !first.windows(4).any(|bytes| bytes == b"rank")
                 && !answer.windows(4).any(|bytes| bytes == b"rank")
@@ -127,7 +128,7 @@ fn a_proof_that_is_relayed_to_another_connection_is_refused() {
         a.prologue = prologue("where the stranger listens");
         let (_, first) = a.initiate();
         assert_eq!(b.answer(&first).unwrap_err(), Refused::Handshake);
-        // Nor is the answer of one connection that of another with the same ends.
+        // The answer of one connection is no answer of another one with the same ends.
         let (there, _) = End::new(a.exchange).initiate();
         let (_, first) = End::new(again(a.exchange)).initiate();
         let (_, answer) = b.answer(&first).unwrap();

@@ -1,7 +1,8 @@
-//! The lock that a biased lock uses once its bias is revoked: a futex mutex that knows its holder, and
-//! that its holder can hand to a waiting thread.
+//! The lock that a biased lock uses once its bias is revoked: a futex mutex that knows its holder. The holder
+//! can hand the mutex to a waiting thread.
 //!
-//! What this module never does: know the value it guards, or run on the path of a single-threaded program.
+//! This module never knows the value that the lock guards, and never runs on the path of a single-threaded
+//! program.
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence, hint};
 use crate::fork::NO_TOKEN;
@@ -9,19 +10,19 @@ use crate::futex;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and a thread may sleep on it.
+/// The lock is held, and a thread may sleep on it.
 const SLEPT_ON: u32 = 2;
 
-/// How often a thread looks before it sleeps: the sections inside are short. A model gains nothing by more.
+/// Checks before a thread sleeps: critical sections are short. A model gains nothing by more.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 100 };
 
 pub(super) struct Lock {
     word: AtomicU32,
-    /// Threads on their way in that did not find the lock free.
+    /// Counts threads that did not find the lock free and wait for it.
     waiting: AtomicU32,
-    /// Counts the threads that waited and got in.
+    /// Counts threads that waited and then took the lock.
     turn: AtomicU32,
-    /// Threads in `give`, which sleep on `turn`.
+    /// Counts threads in `give`, which sleep on `turn`.
     giving: AtomicU32,
     /// The token of the thread that holds the lock.
     holder: AtomicU64,
@@ -38,13 +39,13 @@ impl Lock {
         }
     }
 
-    /// Whether the thread of this token, which is the caller's, holds the lock.
+    /// Returns true if the calling thread, whose token this is, holds the lock.
     pub(super) fn held_by(&self, me: u64) -> bool {
-        // Relaxed: only the calling thread writes its own token, so it cannot be mistaken.
+        // Relaxed: only the calling thread stores its own token, so the comparison cannot be wrong.
         self.holder.load(Ordering::Relaxed) == me
     }
 
-    /// Whether a thread waits for the lock.
+    /// Returns true if a thread waits for the lock.
     pub(super) fn wanted(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) != 0
     }
@@ -60,7 +61,7 @@ impl Lock {
     /// Takes the lock if it is free; returns true if it was.
     #[inline(always)]
     pub(super) fn take_if_free(&self, me: u64) -> bool {
-        // Relaxed: a look before the exchange, which would take the line from a holder in vain. Acquire: as in `take`.
+        // Relaxed: this check avoids taking the cache line from a holder in vain. Acquire: as in `take`.
         let is_taken = self.word.load(Ordering::Relaxed) == FREE
             && self.word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if is_taken {
@@ -86,28 +87,28 @@ impl Lock {
             }
             hint::spin_loop();
         }
-        // Acquire pairs with the release swap in `free`. It may say `SLEPT_ON` when no thread sleeps: then one wake
-        // is in vain.
+        // Acquire pairs with the release swap in `free`. The word may be `SLEPT_ON` while no thread sleeps;
+        // then one wake-up is in vain.
         while self.word.swap(SLEPT_ON, Ordering::Acquire) != FREE {
             futex::wait(&self.word, SLEPT_ON, None);
         }
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.turn.fetch_add(1, Ordering::Relaxed);
-        // SeqCst pairs with the full barrier after which the kernel compares in `give`: it sees the new turn, or
-        // we see the giver.
+        // SeqCst pairs with the full barrier before the kernel compares in `give`: `give` sees the new turn,
+        // or this thread sees the giver.
         fence(Ordering::SeqCst);
         if self.giving.load(Ordering::Relaxed) != 0 {
             futex::wake(&self.turn, u32::MAX);
         }
     }
 
-    /// For the holder: the turn to `give` away once the lock is free, if a thread waits for it.
+    /// Returns the turn that the holder can `give` away once the lock is free, if a thread waits for it.
     pub(super) fn turn_to_give(&self) -> Option<u32> {
-        // Relaxed: a waiting thread changes the turn only once it holds the lock, after this one.
+        // Relaxed: a waiting thread changes the turn only while it holds the lock, which is later.
         self.wanted().then(|| self.turn.load(Ordering::Relaxed))
     }
 
-    /// Waits until one of those who waited while we held the lock has got in.
+    /// Waits until a thread that waited while the caller held the lock has taken it.
     pub(super) fn give(&self, turn: Option<u32>) {
         let Some(turn) = turn else { return };
         self.giving.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Every interleaving of a few threads at a lock, with full fences where the real one has membarrier.
+//! Models of every interleaving of a few threads at a lock, with full fences where the real lock uses
+//! membarrier.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p canele-sys --release --lib loom_`. The value lies in a cell
 //! that loom watches: two threads inside at once fail the model, and so does a sleeper that no thread wakes.
@@ -7,7 +8,7 @@ use super::*;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Enters `times` times, adding one each time.
+/// Takes the lock `times` times and adds one each time.
 fn add(lock: &BiasedLock<u32>, times: u32) {
     for _ in 0..times {
         *lock.lock().unwrap() += 1;
@@ -20,7 +21,7 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// The owner adds two, by `add_twice`, while another thread comes.
+/// Explores an owner that adds two, by `add_twice`, beside another thread.
 fn explore_an_owner_beside_another(add_twice: impl Fn(&BiasedLock<u32>) + Sync + Send + 'static) {
     explore(4, move || {
         let lock = Arc::new(BiasedLock::with(0, true));
@@ -53,7 +54,7 @@ fn loom_an_owner_that_knows_itself_loses_its_bias() {
     });
 }
 
-/// Adds one, at once if that is possible.
+/// Adds one, by `lock_at_once` if that succeeds.
 fn add_at_once(lock: &BiasedLock<u32>) {
     match lock.lock_at_once() {
         Some(mut value) => *value += 1,
@@ -125,7 +126,7 @@ fn loom_a_lock_without_bias() {
     });
 }
 
-/// One thread waits inside and pauses for a thread that wants in; the other brings what the first waits for.
+/// Explores a holder that pauses the lock until another thread brings the value that the holder waits for.
 fn waiter_and_bringer(biased: bool) {
     let lock = Arc::new(BiasedLock::with(0, biased));
     let mut guard = lock.lock().unwrap();

@@ -1,4 +1,5 @@
-//! The lock with the real asymmetric barrier: what it lets in, what it refuses, and threads in a hurry.
+//! Tests of the lock with the real asymmetric barrier: which threads it lets in, which it refuses, and
+//! frequent entries.
 
 use super::*;
 use crate::atomic::{hint, thread};
@@ -34,7 +35,7 @@ fn a_lock_without_bias_is_taken_at_once_if_it_is_free() {
     drop(lock.lock().unwrap());
     assert!(lock.is_biased_here() && lock.lock_if_free().is_none(), "a thread has the bias");
     assert!(lock.lock_at_once().is_some_and(|guard| guard.biased));
-    // A thread that has no number cannot say that it holds the lock.
+    // A thread that has no number cannot hold the lock.
     let of_another = || {
         let before = lock.lock_at_once().is_none();
         *lock.lock().unwrap() += 1;
@@ -114,7 +115,7 @@ fn revoking_meets_an_owner_in_a_hurry() {
         drop(lock.lock().unwrap());
         thread::scope(|scope| {
             scope.spawn(|| {
-                // Moves the revocation along the owner's entries.
+                // This shifts the revocation along the owner's entries.
                 for _ in 0..round % 64 * 16 {
                     hint::spin_loop();
                 }
@@ -149,7 +150,7 @@ fn many_threads_take_turns() {
     }
 }
 
-/// A thread that waits inside never keeps out the one that brings what it waits for.
+/// A waiting holder never keeps out the thread that brings the awaited value.
 #[test]
 fn a_waiter_pauses_for_others() {
     const ROUNDS: u64 = 500;
@@ -163,7 +164,7 @@ fn a_waiter_pauses_for_others() {
                 }
             });
             while *guard < ROUNDS {
-                // The look is the loop's bound: each pause lets the other in once.
+                // The check bounds the loop: each pause lets the other thread in once.
                 if guard.contended() {
                     guard = guard.pause().unwrap();
                 }

@@ -1,4 +1,4 @@
-//! Why two libraries of a process cannot share a value, in words.
+//! The error that two libraries of a process cannot share a value.
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
@@ -10,12 +10,12 @@ use thiserror::Error;
 pub struct CopyLibrary {
     /// Its path, or its name if the loader does not say the path.
     pub path: Box<str>,
-    /// The version of what it shares; none if it was made before versions existed.
+    /// The version of its shared interface; none for a library that has no version.
     pub version: Option<u32>,
 }
 
 impl CopyLibrary {
-    /// Returns the library that has `address` in it, which is called `name` if its path is not known.
+    /// Returns the library that contains `address`, called `name` if its path is not known.
     pub(super) fn of(address: *const c_void, name: &str, version: Option<u32>) -> Self {
         Self { path: path_of(address).unwrap_or_else(|| name.into()), version }
     }
@@ -41,10 +41,11 @@ pub enum CannotShare {
     OtherVersion {
         /// This library.
         ours: CopyLibrary,
-        /// The other one.
+        /// The other library.
         theirs: CopyLibrary,
     },
-    /// They have the same version, but were compiled from different sources, by different compilers or with different options.
+    /// They have the same version, but were compiled from different sources, by different compilers or with
+    /// different options.
     #[error(
         "through {theirs}. {ours} cannot share the job with it, because the two are of different builds: install both libraries from one \
          package, or build both together"
@@ -52,17 +53,18 @@ pub enum CannotShare {
     OtherBuild {
         /// This library.
         ours: CopyLibrary,
-        /// The other one.
+        /// The other library.
         theirs: CopyLibrary,
     },
 }
 
-/// Returns the path of the library with the lower version. A library without a version is older than each that has one.
+/// Returns the path of the library with the lower version. A library without a version is older than each
+/// that has one.
 fn older<'a>(ours: &'a CopyLibrary, theirs: &'a CopyLibrary) -> &'a str {
     if theirs.version < ours.version { &theirs.path } else { &ours.path }
 }
 
-/// Returns the path of the library or program that has `address` in it, if the loader knows it.
+/// Returns the path of the library or program that contains `address`, if the loader knows it.
 fn path_of(address: *const c_void) -> Option<Box<str>> {
     // SAFETY: a C structure of pointers and numbers, for which zero is a value.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };

@@ -1,21 +1,23 @@
-//! What the processes of a host reserve together, so that no two of them count on the same free memory.
+//! The memory that the processes of a host reserve together, so that no two of them count on the same free
+//! memory.
 //!
 //! ```text
-//!   one page, shared:   granted │ settled │ limit            all in bytes, all of them only compared with each other
+//!   one page, shared:   granted │ settled │ limit      in bytes, only compared with each other
 //!
-//!   reserve:  granted + bytes within limit?  ──yes──▶ granted += bytes ─▶ allocate a step ─▶ settled += step ─┐
-//!                  │ no                                    ▲                    └──────────────────────────────┘
-//!                  └─▶ measure; limit = granted + a quarter of what is spare ──┘
-//!                      or wait until more is settled, and measure again; or refuse, naming what is spare
+//!   reserve:  granted + bytes within limit?  ─yes─▶ granted += bytes ─▶ allocate step ─▶ settled += step ─┐
+//!                  │ no                                  ▲                   ▲─────────────────────────────┘
+//!                  └─▶ measure; limit = granted + a quarter of the spare memory ──┘
+//!                      or wait until more is settled, and measure again; or refuse, naming the spare bytes
 //! ```
-//! Measuring reads several files, so it is done once for a quarter of the memory that is left. What was granted and is
-//! not settled counts as used, because the system may not see it yet. It may see a part of it already, which then counts twice.
-//! So a request that only this part can refuse waits until the part is settled: an answer never depends on how far another process
-//! has come. The account never shrinks: memory that is given back is found by the next measurement. A process that is
-//! killed while it allocates leaves the rest of its grant counted as used for the rest of the job.
+//! Measuring reads several files, so it is done once for a quarter of the memory that is left. Memory that
+//! was granted and is not settled counts as used, because the system may not see it yet. If the system sees a
+//! part of it already, that part counts twice. So a request that only this part can refuse waits until the
+//! part is settled: a result never depends on the progress of another process. The account never shrinks: the
+//! next measurement finds freed memory. A process that is killed while it allocates leaves the rest of its
+//! grant counted as used for the rest of the job.
 //!
-//! The page is written by all processes of the host. Nonsense in it makes reservations fail, or fail to be refused; nothing else
-//! relies on it.
+//! All processes of the host write the page. Wrong values in it make reservations fail, or succeed wrongly;
+//! nothing else relies on it.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
@@ -30,11 +32,11 @@ const GRANTED: usize = 0;
 const SETTLED: usize = 8;
 const LIMIT: usize = 16;
 
-/// How often the account is looked at while others allocate what they were granted, and after how many looks without any progress they
-/// are taken to be stopped or dead.
+/// The interval between checks of the account while other processes allocate their grants. After this many
+/// checks without any progress they are taken to be stopped or dead.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 const IDLE_LOOKS: u32 = 500;
-/// Measurements of one request, whatever the others do.
+/// The number of measurements for one request, even if other processes make progress.
 const MOST_MEASUREMENTS: u32 = 10_000;
 
 /// The account of a host.
@@ -43,22 +45,23 @@ pub struct Account(Segment);
 
 /// The account that this process shares with its host's, once it has joined.
 static OF_HOST: OnceLock<Account> = OnceLock::new();
-/// The account of a process alone.
+/// The account of a process that has joined none.
 static OWN: OnceLock<Account> = OnceLock::new();
 
 impl Account {
-    /// An account on which nothing is granted.
+    /// Creates an account on which nothing is granted.
     ///
     /// # Errors
-    /// As [`Segment::create`].
+    /// Fails as [`Segment::create`] does.
     pub fn create() -> Result<Self, SegmentError> {
         Segment::create("canele-account", 1).map(Self)
     }
 
-    /// Makes this process reserve on its host's account, which came from the launcher. A process joins once.
+    /// Makes this process reserve on its host's account, whose descriptor came from the launcher. A process
+    /// joins once.
     ///
     /// # Errors
-    /// As [`Segment::map`].
+    /// Fails as [`Segment::map`] does.
     pub fn join(descriptor: OwnedFd) -> Result<(), SegmentError> {
         let account = Self(Segment::map(descriptor)?);
         let _ = OF_HOST.set(account);
@@ -68,7 +71,7 @@ impl Account {
     /// Returns the account of this process.
     ///
     /// # Errors
-    /// As [`Account::create`].
+    /// Fails as [`Account::create`] does.
     pub fn ours() -> Result<&'static Self, SegmentError> {
         if let Some(account) = OF_HOST.get().or(OWN.get()) {
             return Ok(account);
@@ -77,20 +80,21 @@ impl Account {
         Ok(OWN.get_or_init(|| own))
     }
 
-    /// What the processes of the host need to join.
+    /// Returns the descriptor by which other processes of the host join.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.0.fd()
     }
 
-    /// Permits this process to allocate `bytes`. Waits while others allocate what decides about it.
+    /// Permits this process to allocate `bytes`. Waits while unsettled grants of other processes decide the
+    /// result.
     ///
     /// # Errors
-    /// How many bytes could be granted instead.
+    /// Fails with the number of bytes that could be granted instead.
     pub fn grant(&self, bytes: u64) -> Result<Grant<'_>, u64> {
         self.grant_of(bytes, super::spare, |settled| self.await_settlement(settled))
     }
 
-    /// Waits until not exactly `seen` bytes are settled; false if nothing happens for a while.
+    /// Waits until the settled bytes differ from `seen`; returns false if nothing happens for a while.
     fn await_settlement(&self, seen: u64) -> bool {
         // Acquire pairs with the release in `Grant::settle`.
         let moved = |_| {
@@ -112,8 +116,8 @@ impl Account {
         let (granted, limit) = (self.0.atomic_u64(GRANTED), self.0.atomic_u64(LIMIT));
         let mut measurements = 0;
         loop {
-            // Settled first: what is granted between the two loads counts as not settled. Acquire pairs with the release
-            // in `Grant::settle`: what counts as settled is seen as used.
+            // Settled is loaded first: grants made between the two loads count as not settled. Acquire pairs
+            // with the release in `Grant::settle`, so settled memory is seen as used.
             let settled = self.0.atomic_u64(SETTLED).load(Ordering::Acquire);
             let before = granted.load(Ordering::Acquire);
             let after = before.checked_add(bytes);
@@ -122,7 +126,7 @@ impl Account {
                 let certain = all.saturating_sub(before.saturating_sub(settled));
                 measurements += 1;
                 if bytes > certain {
-                    // Some of what is not settled may be missing in `all` already.
+                    // The measurement may already have subtracted a part of the unsettled bytes.
                     if bytes > all || measurements > MOST_MEASUREMENTS || !await_settlement(settled) {
                         return Err(certain);
                     }
@@ -131,7 +135,7 @@ impl Account {
                 limit.store(before.saturating_add(bytes.max(certain / 4)), Ordering::Relaxed);
             }
             let Some(after) = after else { return Err(0) };
-            // A process that was faster changed what the measurement is worth.
+            // A faster process made this measurement stale.
             if granted.compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 return Ok(Grant { settled: self.0.atomic_u64(SETTLED), bytes });
             }
@@ -139,7 +143,8 @@ impl Account {
     }
 }
 
-/// Bytes that this process may allocate. Settled as they are allocated; dropped once all are, or will not be.
+/// Bytes that this process may allocate. They are settled as they are allocated; the grant is dropped when no
+/// more will be.
 #[derive(Debug)]
 pub struct Grant<'a> {
     settled: &'a AtomicU64,
@@ -147,7 +152,7 @@ pub struct Grant<'a> {
 }
 
 impl Grant<'_> {
-    /// So many more bytes are allocated.
+    /// Records that `bytes` more are allocated.
     pub fn settle(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -167,7 +172,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Waits for others that allocate nothing.
+    /// Waits for other processes that allocate nothing.
     fn stopped(_: u64) -> bool {
         false
     }
@@ -231,7 +236,8 @@ mod tests {
         assert_eq!(settled(), 10);
     }
 
-    /// Threads stand for processes: what is spare falls by what they allocate, later than they were granted it.
+    /// Threads stand for processes: spare memory falls by their allocations, some time after these were
+    /// granted.
     #[test]
     fn those_who_ask_at_once_are_granted_no_more_than_there_is() {
         const ALL: u64 = 10_000;

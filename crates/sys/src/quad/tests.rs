@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A 64-bit number, which is a binary128 number too.
+/// Converts a 64-bit number, which binary128 represents exactly.
 fn of(x: f64) -> Quad {
     let (bits, sign) = (x.to_bits() & !(1 << 63), u128::from(x.is_sign_negative()) << 127);
     let fraction = u128::from(bits & ((1 << 52) - 1));
@@ -58,7 +58,7 @@ fn the_ends_of_the_range_are_reached() {
     assert_eq!(compare(of(f64::NAN), of(1.0)), None);
 }
 
-/// Numbers whose exponents often lie near each other or at an end.
+/// Returns numbers whose exponents are often near each other or at an end.
 fn any_bits() -> impl Strategy<Value = u128> {
     let exponent = prop_oneof![0u128..4, 0x3f00u128..0x40ff, 0x7ffcu128..0x8000, 0u128..0x8000];
     let fraction = prop_oneof![any::<u128>(), Just(0), Just(u128::MAX), (0u32..112).prop_map(|at| 1 << at)];
@@ -82,7 +82,8 @@ mod of_the_compiler {
     macro_rules! functions {
         ($($name:ident $function:ident)*) => {$(
             pub fn $name(a: u128, b: u128) -> u128 {
-                // SAFETY: both types have 16 bytes of any value; the function takes its operands and leaves its result in these registers.
+                // SAFETY: both types have 16 bytes of any value; the function takes its operands and leaves
+                // its result in these registers.
                 unsafe {
                     let (a, b): (uint8x16_t, uint8x16_t) = (std::mem::transmute(a), std::mem::transmute(b));
                     let result: uint8x16_t;

@@ -1,6 +1,6 @@
 //! A mapped part of a segment.
 //!
-//! Owns the address range and unmaps it. Knows the segment's file only where the kernel cannot do without.
+//! Owns the address range and unmaps it. Knows the segment's file only where the kernel needs it.
 
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
@@ -12,12 +12,12 @@ use super::{Memfd, SegmentError, granted, in_steps, kernel};
 use crate::atomic::{AtomicU32, AtomicU64};
 use crate::memory;
 
-/// Mapped memory of a segment, whose descriptor may be closed. The mapping lasts as long as the value.
+/// A mapped range of a segment, whose descriptor may be closed. The mapping lasts as long as the value.
 #[derive(Debug)]
 pub struct Mapping {
     pub(super) base: NonNull<u8>,
     pub(super) len: usize,
-    /// The file, and where in it the mapping begins, where more of it can be reserved in no other way.
+    /// The file and the mapping's offset in it, kept only where the kernel needs the file to reserve more.
     pub(super) kept: Option<(Arc<Memfd>, usize)>,
 }
 
@@ -27,24 +27,25 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Size of what is mapped, in bytes: whole pages.
+    /// Returns the size of the mapping in bytes: whole pages.
     #[allow(clippy::len_without_is_empty)] // A mapping is never empty.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The first byte, aligned to a page.
+    /// Returns the first byte, aligned to a page.
     pub fn base(&self) -> NonNull<u8> {
         self.base
     }
 
-    /// Where `len` bytes at `offset` lie, once bounds and alignment (a power of two) are checked.
+    /// Returns the address of `len` bytes at `offset`, after a check of bounds and alignment (a power of
+    /// two).
     ///
     /// # Errors
-    /// `Outside` or `Misaligned`.
+    /// Fails with `Outside` or `Misaligned`.
     pub fn at(&self, offset: usize, len: usize, align: usize) -> Result<NonNull<u8>, SegmentError> {
         self.check(offset, len)?;
-        // The base is aligned to a page, and no type asks for more.
+        // The base is aligned to a page, and no type requires more.
         if !align.is_power_of_two() || align > rustix::param::page_size() || !offset.is_multiple_of(align) {
             return Err(SegmentError::Misaligned { offset, align });
         }
@@ -52,10 +53,11 @@ impl Mapping {
         Ok(unsafe { self.base.add(offset) })
     }
 
-    /// The 32-bit word at `offset`.
+    /// Returns the 32-bit word at `offset`.
     ///
     /// # Panics
-    /// If it lies outside or is not aligned: offsets come from a checked layout, never straight from a peer.
+    /// Panics if it lies outside or is not aligned: offsets come from a checked layout, never straight from a
+    /// peer.
     pub fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
         let place = self.at(offset, size_of::<AtomicU32>(), align_of::<AtomicU32>());
         // SAFETY: inside the mapping, aligned, and any bits are an integer; `self` keeps it mapped. Layouts
@@ -63,20 +65,20 @@ impl Mapping {
         unsafe { place.unwrap_or_else(|error| panic!("{error}")).cast().as_ref() }
     }
 
-    /// The 64-bit word at `offset`.
+    /// Returns the 64-bit word at `offset`.
     ///
     /// # Panics
-    /// As [`Mapping::atomic_u32`].
+    /// Panics as [`Mapping::atomic_u32`] does.
     pub fn atomic_u64(&self, offset: usize) -> &AtomicU64 {
         let place = self.at(offset, size_of::<AtomicU64>(), align_of::<AtomicU64>());
         // SAFETY: as in `atomic_u32`.
         unsafe { place.unwrap_or_else(|error| panic!("{error}")).cast().as_ref() }
     }
 
-    /// `count` 64-bit words from `offset` on.
+    /// Returns `count` 64-bit words from `offset` on.
     ///
     /// # Panics
-    /// As [`Mapping::atomic_u32`].
+    /// Panics as [`Mapping::atomic_u32`] does.
     pub fn atomic_u64s(&self, offset: usize, count: usize) -> &[AtomicU64] {
         let bytes = count.saturating_mul(size_of::<AtomicU64>());
         let place = self.at(offset, bytes, align_of::<AtomicU64>());
@@ -85,10 +87,12 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(first.as_ptr(), count) }
     }
 
-    /// Makes `bytes` at `offset`, a multiple of the page size, real memory that is mapped, so that touching them later cannot fail.
+    /// Allocates and maps `bytes` at `offset`, a multiple of the page size, so that touching them later
+    /// cannot fail.
     ///
     /// # Errors
-    /// `Memory`, naming what was needed and what is available; `Outside`; `Misaligned`; `Kernel`.
+    /// Fails with `Memory`, naming the needed and the available bytes; with `Outside`, `Misaligned` or
+    /// `Kernel`.
     pub fn populate(&self, offset: usize, bytes: usize) -> Result<(), SegmentError> {
         let start = self.at(offset, bytes, rustix::param::page_size())?;
         if bytes == 0 {
@@ -102,7 +106,7 @@ impl Mapping {
         })
     }
 
-    /// Makes `bytes` from `start` on real memory, which lie in this mapping at `offset`.
+    /// Allocates and maps `bytes` from `start` on, which lie in this mapping at `offset`.
     fn populate_step(&self, start: NonNull<u8>, offset: usize, bytes: usize) -> Result<(), SegmentError> {
         // SAFETY: the range lies in our mapping; its bytes stay as they are.
         match unsafe { mm::madvise(start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite) } {
@@ -114,17 +118,18 @@ impl Mapping {
         }
     }
 
-    /// True if the kernel can make the pages of a mapping real.
+    /// Returns true if the kernel can populate a mapping.
     pub(super) fn can_populate() -> bool {
         static CAN: OnceLock<bool> = OnceLock::new();
-        // SAFETY: of a range without bytes nothing is touched; the kernel says only whether it knows the advice.
+        // SAFETY: the range has no bytes, so nothing is touched; the kernel only reports if it knows the
+        // advice.
         *CAN.get_or_init(|| unsafe { mm::madvise(ptr::null_mut(), 0, Advice::LinuxPopulateWrite) }.is_ok())
     }
 
-    /// Leaves the mapping out of forked children: they must not speak in this rank's name.
+    /// Excludes the mapping from forked children: they must not act in this rank's name.
     ///
     /// # Errors
-    /// `Kernel`.
+    /// Fails with `Kernel`.
     pub fn dont_fork(&self) -> Result<(), SegmentError> {
         // SAFETY: the range is exactly our mapping, and this process keeps all of it.
         let done = unsafe { mm::madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxDontFork) };

@@ -1,6 +1,6 @@
 //! The file of a segment: a memfd whose size never changes.
 //!
-//! Owns the descriptor. A descriptor from a peer is checked here before anything of it is mapped.
+//! Owns the descriptor. A descriptor from a peer is checked here before any part of it is mapped.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -15,7 +15,8 @@ use crate::memory;
 
 pub(super) const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// A signal may interrupt the reservation of many pages; a storm of them must not hold us for ever.
+/// The number of attempts to reserve pages. Signals may interrupt the reservation of many pages, but must not
+/// delay it for ever.
 const RESERVE_ATTEMPTS: u32 = 1000;
 
 /// The memfd of a segment, whose size never changes.
@@ -26,10 +27,10 @@ pub struct Memfd {
 }
 
 impl Memfd {
-    /// A new one of `bytes`, rounded up to whole pages, all zero. `name` shows in `/proc/…/maps`.
+    /// Creates a memfd of `bytes`, rounded up to whole pages, all zero. `name` shows in `/proc/…/maps`.
     ///
     /// # Errors
-    /// `Size` if `bytes` is 0 or beyond the address space; `Kernel` if the kernel refuses.
+    /// Fails with `Size` if `bytes` is 0 or beyond the address space; with `Kernel` if the kernel refuses.
     pub fn create(name: &str, bytes: usize) -> Result<Memfd, SegmentError> {
         let len = bytes.checked_next_multiple_of(rustix::param::page_size()).and_then(valid_len);
         let len = len.ok_or(SegmentError::Size { found: bytes as u64 })?;
@@ -39,12 +40,13 @@ impl Memfd {
         Ok(Memfd { descriptor, len })
     }
 
-    /// A peer's, once it is known that its size cannot change.
+    /// Takes over a peer's memfd after a check that its size cannot change.
     ///
     /// # Errors
-    /// `Unsealed` if it could be resized, `Size` if it is empty or no whole pages.
+    /// Fails with `Unsealed` if it could be resized, with `Size` if it is empty or not whole pages.
     pub fn check(descriptor: OwnedFd) -> Result<Memfd, SegmentError> {
-        // The seals first: an unsealed file may have another size by the time it is mapped (invariant I2).
+        // The seals are checked first: an unsealed file may have another size by the time it is mapped
+        // (invariant I2).
         let sealed = match fs::fcntl_get_seals(&descriptor) {
             Ok(seals) => seals,
             Err(Errno::INVAL) => SealFlags::empty(), // not a memfd at all
@@ -60,22 +62,22 @@ impl Memfd {
         Ok(Memfd { descriptor, len })
     }
 
-    /// Its size in bytes.
-    #[allow(clippy::len_without_is_empty)] // It is never empty.
+    /// Returns the size in bytes.
+    #[allow(clippy::len_without_is_empty)] // A memfd is never empty.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// What a peer needs to map the same memory.
+    /// Returns the descriptor by which a peer maps this memory.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
-    /// Maps `bytes` from `start` on, a multiple of the page size. The mapping does without the descriptor, but for
-    /// kernels that cannot populate it without (Linux before 5.14).
+    /// Maps `bytes` from `start` on, a multiple of the page size. The mapping does not keep the descriptor,
+    /// except on kernels that need it to populate (Linux before 5.14).
     ///
     /// # Errors
-    /// `Outside` if there is no such part, `Misaligned`, or `Kernel`.
+    /// Fails with `Outside` if there is no such part, `Misaligned`, or `Kernel`.
     pub fn map(self: &Arc<Memfd>, start: usize, bytes: usize) -> Result<Mapping, SegmentError> {
         let len = bytes.checked_next_multiple_of(rustix::param::page_size()).unwrap_or(usize::MAX);
         match start.checked_add(len) {
@@ -95,7 +97,7 @@ impl Memfd {
         Ok(Mapping { base, len, kept })
     }
 
-    /// Makes `bytes` from `start` on real memory.
+    /// Allocates `bytes` from `start` on.
     pub(super) fn allocate(&self, start: usize, bytes: usize) -> Result<(), SegmentError> {
         let mut attempts = 0;
         loop {
@@ -113,7 +115,7 @@ impl Memfd {
         }
     }
 
-    /// Gives the pages of `bytes` from `start` on back.
+    /// Returns the pages of `bytes` from `start` on to the system.
     pub(super) fn discard(&self, start: usize, bytes: usize) -> Result<(), SegmentError> {
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         fs::fallocate(&self.descriptor, hole, start as u64, bytes as u64)
@@ -121,13 +123,13 @@ impl Memfd {
     }
 }
 
-/// Neither empty, nor a broken page, nor more than a pointer can span.
+/// Accepts a length that is not empty, is whole pages, and is no more than a pointer can span.
 fn valid_len(len: usize) -> Option<usize> {
     let whole = len > 0 && len.is_multiple_of(rustix::param::page_size());
     (whole && len <= isize::MAX as usize).then_some(len)
 }
 
-/// A memfd that can be sealed. It is not executable where the kernel knows the flag (6.3).
+/// Creates a memfd that can be sealed. It is not executable where the kernel knows the flag (6.3).
 pub(crate) fn create_memfd(name: &str) -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     match fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {

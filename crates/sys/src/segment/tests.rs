@@ -1,4 +1,5 @@
-//! Two mappings of one segment are one memory; whatever could change its size is refused.
+//! Tests of segments: two mappings of a segment are one memory, and a file whose size could change is
+//! refused.
 
 use super::memfd::SEALS;
 use super::*;

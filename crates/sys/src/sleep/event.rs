@@ -1,7 +1,7 @@
-//! The event by which a rank is woken that sleeps on descriptors, and the set of descriptors it sleeps on.
+//! The event that wakes a rank that sleeps on descriptors, and the set of descriptors that it sleeps on.
 //!
-//! Owns both. An event stays rung until a sleep has ended with it, so a ring before the sleep is not lost. Never says
-//! which descriptor ended a sleep: a sleeper that woke looks at everything.
+//! Owns both. An event stays rung until a sleep has ended with it, so a ring before the sleep is not lost.
+//! Never says which descriptor ended a sleep: a woken sleeper checks everything.
 
 #[cfg(not(loom))]
 pub use kernel::{Event, EventError, Watch};
@@ -20,18 +20,18 @@ mod kernel {
     use crate::atomic::{AtomicU32, Ordering};
     use crate::poller::{Poller, Ready};
 
-    /// A descriptor that cannot wake a sleeper, or cannot be waited for.
+    /// The reason why a descriptor cannot wake a sleeper, or cannot be waited for.
     #[derive(Debug, thiserror::Error)]
     pub enum EventError {
-        /// What a peer sent is something else.
+        /// A peer sent a descriptor of another kind.
         #[error("the descriptor is a {0:?} and no eventfd")]
         NoEvent(FileType),
         /// The system refused.
         #[error("an event cannot be {what}: {source}")]
         System {
-            /// What was to be done with it.
+            /// The action that failed.
             what: &'static str,
-            /// What the system says.
+            /// The system's error.
             source: Errno,
         },
     }
@@ -40,24 +40,25 @@ mod kernel {
         move |source| EventError::System { what, source }
     }
 
-    /// Wakes its owner, in whichever process it is rung.
+    /// A descriptor that wakes its owner when any process rings it.
     #[derive(Debug)]
     pub struct Event(OwnedFd);
 
     impl Event {
-        /// One's own.
+        /// Creates an event of this process.
         ///
         /// # Errors
-        /// No descriptor is left.
+        /// Fails if no descriptor is left.
         pub fn create() -> Result<Self, EventError> {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
             Ok(Self(eventfd(0, flags).map_err(refused("made"))?))
         }
 
-        /// A peer's. What is no descriptor of this kind is refused, for a ring must never block.
+        /// Takes over a peer's event. A descriptor of another kind is refused, because a ring must never
+        /// block.
         ///
         /// # Errors
-        /// It is something else.
+        /// Fails for a descriptor of another kind.
         pub fn adopt(descriptor: OwnedFd) -> Result<Self, EventError> {
             let status = fstat(&descriptor).map_err(refused("looked at"))?;
             // Files, pipes, sockets and devices have a type; an eventfd has none.
@@ -72,11 +73,11 @@ mod kernel {
 
         /// Wakes the owner, now or at its next sleep.
         pub fn ring(&self) {
-            // Fails only when it is rung already so often that its count is full.
+            // This fails only when the count of rings is full.
             let _ = write(&self.0, &1u64.to_ne_bytes());
         }
 
-        /// The descriptor to hand to peers.
+        /// Returns the descriptor to hand to peers.
         pub fn fd(&self) -> BorrowedFd<'_> {
             self.0.as_fd()
         }
@@ -87,7 +88,7 @@ mod kernel {
     /// The token of every other descriptor.
     const OTHER: u64 = 1;
 
-    /// The descriptors a rank sleeps on, its event among them.
+    /// The descriptors that a rank sleeps on, its event among them.
     #[derive(Debug)]
     pub struct Watch {
         set: Poller,
@@ -95,10 +96,10 @@ mod kernel {
     }
 
     impl Watch {
-        /// A set with an event of its own and nothing else.
+        /// Creates a set that contains only an event of its own.
         ///
         /// # Errors
-        /// No descriptor is left.
+        /// Fails if no descriptor is left.
         pub fn open() -> Result<Self, EventError> {
             let event = Event::create()?;
             let set = Poller::new().map_err(refused("waited for"))?;
@@ -106,16 +107,16 @@ mod kernel {
             Ok(Self { set, event })
         }
 
-        /// The event that ends a sleep.
+        /// Returns the event that ends a sleep.
         pub fn event(&self) -> &Event {
             &self.event
         }
 
-        /// Lets `descriptor` end one sleep, the next one in which it becomes `ready`; to be said again for each. A
-        /// descriptor leaves the set when it is closed.
+        /// Lets `descriptor` end one sleep, the next one in which it becomes `ready`; call it again for each
+        /// sleep. A descriptor leaves the set when it is closed.
         ///
         /// # Errors
-        /// The system cannot wait for it.
+        /// Fails if the system cannot wait for it.
         pub fn once(&self, descriptor: BorrowedFd<'_>, ready: Ready) -> Result<(), EventError> {
             let ready = ready | Ready::ONESHOT;
             match self.set.change(descriptor, OTHER, ready) {
@@ -125,13 +126,13 @@ mod kernel {
             .map_err(refused("waited for"))
         }
 
-        /// Sleeps until the event is rung, a descriptor is ready, the time is over or a nap has ended. After an announcement of
-        /// [`WakeBy::Event`](super::super::WakeBy::Event).
+        /// Sleeps until the event is rung, a descriptor is ready, the time is over or a nap has ended. The
+        /// caller has announced [`WakeBy::Event`](super::super::WakeBy::Event).
         pub fn sleep(&self, word: &AtomicU32, at_most: Option<Duration>) {
             let (limit, is_nap) = super::super::limit(word.load(Ordering::Relaxed), at_most);
             let (mut rung, mut ready) = (false, false);
             let began = Instant::now();
-            // A signal ends the sleep too; the sleeper looks again anyway.
+            // A signal ends the sleep too; the sleeper checks again anyway.
             self.set.wait(limit, |found| {
                 rung |= found.token == EVENT;
                 ready = true;
@@ -142,14 +143,15 @@ mod kernel {
             self.take_ring(rung);
         }
 
-        /// Takes back what would end the next sleep at once, in place of a sleep: an event that was rung, and descriptors that are ready.
+        /// Clears what would end the next sleep at once: a ring of the event, and ready descriptors. Called
+        /// in place of a sleep.
         pub fn clear(&self) {
             let mut rung = false;
             self.set.wait(Some(Duration::ZERO), |found| rung |= found.token == EVENT);
             self.take_ring(rung);
         }
 
-        /// All that can end a sleep.
+        /// Returns the set of all descriptors that can end a sleep.
         pub(in super::super) fn set(&self) -> &Poller {
             &self.set
         }
@@ -212,15 +214,15 @@ mod kernel {
     }
 }
 
-/// An event is a count with a condition variable without spurious wake-ups, so that a lost wake-up is a model that ends
-/// with a sleeper, which loom reports as a deadlock.
+/// Models an event by a count with a condition variable without spurious wake-ups. A lost wake-up leaves a
+/// sleeper at the end of the model, which loom reports as a deadlock.
 #[cfg(loom)]
 mod modelled {
     use loom::sync::{Condvar, Mutex};
 
     use crate::atomic::AtomicU32;
 
-    /// As the kernel's.
+    /// A model of the kernel's event.
     #[derive(Default)]
     pub struct Event {
         count: Mutex<u64>,
@@ -234,7 +236,7 @@ mod modelled {
             self.rung.notify_one();
         }
 
-        /// Sleeps until it is rung.
+        /// Sleeps until the event is rung.
         pub fn sleep(&self, word: &AtomicU32) {
             let mut count = self.count.lock().unwrap();
             while *count == 0 {

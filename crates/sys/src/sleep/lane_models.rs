@@ -1,4 +1,5 @@
-//! Models of words that threads of several lanes of a process share: one thread sleeps on the words of two lanes, and two threads on the word of one.
+//! Models of words that threads of several lanes share: one thread sleeps on the words of two lanes, and two
+//! threads on the word of one.
 
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -6,7 +7,7 @@ use loom::thread;
 use super::*;
 use crate::atomic::AtomicU64;
 
-/// What one lane shares with its senders, and what its lock protects.
+/// The words that a lane shares with its senders, and the state that its lock protects.
 #[derive(Default)]
 struct Lane {
     word: AtomicU32,
@@ -17,7 +18,7 @@ struct Lane {
 #[derive(Default)]
 struct Sleepers {
     is_owner_asleep: bool,
-    /// The wait of the lane's own thread is over.
+    /// True once the wait of the lane's own thread is over.
     is_over: bool,
 }
 
@@ -31,7 +32,7 @@ impl Lane {
         self.published.load(Ordering::Acquire) == 1
     }
 
-    /// Announces a sleep, unless something has come; says whether it may sleep.
+    /// Announces a sleep, unless a packet has come; returns true if the thread may sleep.
     fn arm(&self) -> bool {
         announce(&self.word, WakeBy::Futex, Fencing::Asymmetric).heavy();
         let has_packet = self.has_packet();
@@ -41,14 +42,14 @@ impl Lane {
         !has_packet
     }
 
-    /// The lane's own thread waits for a packet.
+    /// Waits for a packet as the lane's own thread.
     fn wait_as_owner(&self) {
         loop {
             let mut sleepers = self.sleepers.lock().unwrap();
             sleepers.is_owner_asleep = false;
             if self.has_packet() {
                 sleepers.is_over = true;
-                // It would wake the other thread by the word of that one's own lane.
+                // The sender would wake the other thread by the word of that thread's own lane.
                 wake_all(&self.word);
                 return;
             }
@@ -61,7 +62,7 @@ impl Lane {
         }
     }
 
-    /// A thread of another lane sleeps for this one, as long as no thread of its own does.
+    /// Sleeps for this lane as a thread of another lane, while no thread of this lane does.
     fn sleep_for_owner(&self) {
         let sleepers = self.sleepers.lock().unwrap();
         if sleepers.is_owner_asleep || sleepers.is_over || !self.arm() {
@@ -97,7 +98,7 @@ fn loom_who_sleeps_on_two_words_is_woken_by_either() {
     });
 }
 
-/// The wake-up of a sender reaches one of them, which may not be the one that the packet is for.
+/// A sender's wake-up reaches one of the two threads, which may not be the one that the packet is for.
 #[test]
 fn loom_the_owner_of_a_word_that_another_thread_sleeps_on_is_woken() {
     let mut model = loom::model::Builder::new();

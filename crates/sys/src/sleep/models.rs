@@ -1,4 +1,4 @@
-//! Models: a packet that the second look does not see has woken the sleeper.
+//! Models of the sleep protocol: a packet that the second look misses has woken the sleeper.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -35,7 +35,7 @@ fn loom_a_packet_is_seen_or_wakes() {
     }
 }
 
-/// The announcement of a nap has been seen by every sender that publishes later, with or without a fence.
+/// Every sender that publishes after the nap has seen its announcement, with or without a fence.
 #[test]
 fn loom_who_has_napped_sees_the_packet_or_is_woken() {
     loom::model(|| {
@@ -87,7 +87,7 @@ fn loom_room_is_seen_or_wakes() {
     });
 }
 
-/// The wish of the first sleep may be answered while the second is being prepared.
+/// The request of the first sleep may be answered while the second is being prepared.
 #[test]
 fn loom_a_wish_made_again_is_not_erased() {
     loom::model(|| {
@@ -101,7 +101,7 @@ fn loom_a_wish_made_again_is_not_erased() {
                 wake_if_asked(&memory.wants, &memory.word, None)
             }
         });
-        // The time was over; what came meanwhile was used up and was not enough.
+        // The time was over; the data that came meanwhile was used up and was not enough.
         cancel(&memory.word);
         let known = memory.given_back.load(Ordering::Acquire);
         let barrier = announce(&memory.word, WakeBy::Futex, Fencing::Asymmetric);
@@ -115,7 +115,7 @@ fn loom_a_wish_made_again_is_not_erased() {
     });
 }
 
-/// What has been published, and the word and event of who waits for it.
+/// The amount of published data, and the word and event of the thread that waits for it.
 #[derive(Default)]
 struct Listening {
     word: AtomicU32,
@@ -129,7 +129,7 @@ impl Listening {
         wake_if_asleep(&self.word, fencing, Some(&self.event));
     }
 
-    /// Sleeps, now as `by` says and at the next time the other way, until so much is published.
+    /// Waits until `much` is published; sleeps as `by` says first, and the other way the next time.
     fn wait(&self, much: u64, mut by: WakeBy) {
         let seen = || self.published.load(Ordering::Acquire) >= much;
         while !seen() {
@@ -146,14 +146,14 @@ impl Listening {
     }
 }
 
-/// Every interleaving would take too long with so many steps.
+/// Returns a model with bounded preemption: every interleaving would take too long with so many steps.
 fn bounded() -> loom::model::Builder {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model
 }
 
-/// A sender and another thread of the sleeper's own process; the ring of the one that comes late must not hurt.
+/// A sender and another thread of the sleeper's process wake it; the ring of the later one must do no harm.
 #[test]
 fn loom_who_sleeps_by_event_is_woken() {
     for by in [WakeBy::Futex, WakeBy::Event] {
@@ -183,7 +183,7 @@ fn loom_a_late_ring_swallows_nothing() {
                 rank.publish(Fencing::Fences);
             }
         });
-        // The time of an earlier sleep is over when the other comes.
+        // The time of an earlier sleep is over when the other thread comes.
         announce(&rank.word, WakeBy::Event, Fencing::Asymmetric).heavy();
         cancel(&rank.word);
         rank.wait(1, WakeBy::Event);

@@ -1,7 +1,8 @@
 //! One sleep in place of several owners: on all their words, or on the descriptors of all.
 //!
-//! The sleeper announces each word as its owner would, and looks at everything that may end each owner's sleep. A waker wakes one sleeper of
-//! a word: if the owner sleeps on it by now, too, it is for the one that was woken to wake the owner ([`wake_all`](super::wake_all)).
+//! The sleeper announces each word as its owner would, and checks everything that may end each owner's sleep.
+//! A waker wakes one sleeper of a word. If the owner also sleeps on it by then, the woken thread wakes the
+//! owner ([`wake_all`](super::wake_all)).
 
 use std::time::Duration;
 
@@ -10,22 +11,22 @@ use crate::atomic::{AtomicU32, Ordering};
 use crate::futex::{self, Waited};
 use crate::poller::Poller;
 
-/// How a sleep on several words ended.
+/// The way in which a sleep on several words ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slept {
-    /// A word was woken, or the time is over: what was announced is to be taken back.
+    /// A word was woken, or the time is over: the caller takes the announcements back.
     Ended,
-    /// It was a nap, and is over: all words stay announced.
+    /// A nap is over: all words stay announced.
     Napped,
     /// The system cannot sleep on several words. No time has passed.
     Unsupported,
 }
 
-/// Sleeps until one of these words is woken, the time is over or a nap has ended; not at all if one was woken meanwhile. All were announced for
-/// [`WakeBy::Futex`](super::WakeBy::Futex).
+/// Sleeps until one of these words is woken, the time is over or a nap has ended. Returns at once if a word
+/// was woken meanwhile. All words were announced for [`WakeBy::Futex`](super::WakeBy::Futex).
 ///
 /// # Panics
-/// If there are more words than the system takes ([`futex::MOST_WORDS`]).
+/// Panics if there are more words than the system takes ([`futex::MOST_WORDS`]).
 pub fn sleep_on_any(words: &[&AtomicU32], at_most: Option<Duration>) -> Slept {
     let announced: Vec<_> = words.iter().map(|word| (*word, word.load(Ordering::Relaxed))).collect();
     let Some((time, is_nap)) = limit_of_all(announced.iter().map(|(_, how)| *how), at_most) else {
@@ -38,8 +39,9 @@ pub fn sleep_on_any(words: &[&AtomicU32], at_most: Option<Duration>) -> Slept {
     }
 }
 
-/// The same on the descriptors of several owners, whose words were announced for [`WakeBy::Event`](super::WakeBy::Event). What is ready, and
-/// an event that was rung, stay so: an owner takes them back ([`Watch::clear`]) that does not sleep by now.
+/// Sleeps on the descriptors of several owners, whose words were announced for
+/// [`WakeBy::Event`](super::WakeBy::Event). Ready descriptors and rung events stay so, until an owner that no
+/// longer sleeps clears them ([`Watch::clear`]).
 pub fn sleep_on_any_watch(owners: &[(&Watch, &AtomicU32)], at_most: Option<Duration>) -> Slept {
     let words = owners.iter().map(|(_, word)| word.load(Ordering::Relaxed));
     let Some((time, is_nap)) = limit_of_all(words, at_most) else { return Slept::Ended };
@@ -50,7 +52,8 @@ pub fn sleep_on_any_watch(owners: &[(&Watch, &AtomicU32)], at_most: Option<Durat
     }
 }
 
-/// How long a sleep with all these words may last, and whether that is a nap; nothing if one was woken.
+/// Returns the longest time that a sleep with all these words may last, and true if that is a nap; none if a
+/// word was woken.
 fn limit_of_all(
     mut words: impl Iterator<Item = u32>,
     at_most: Option<Duration>,
@@ -105,14 +108,14 @@ mod tests {
             let words = announced(Fencing::Fences);
             thread::scope(|scope| {
                 let sleeper = scope.spawn(|| sleep_on_any(&[&words[0], &words[1]], None));
-                // Before the sleep or in it, either ends it.
+                // Before the sleep or during it, either wake-up ends it.
                 wake(&words[at], None);
                 assert_ne!(sleeper.join().unwrap(), Slept::Napped);
             });
         }
     }
 
-    /// What ends a sleep on descriptors stays until one of those that it ended takes it back; a nap leaves all as it is.
+    /// Ready descriptors and rung events stay until an owner clears them; a nap changes nothing.
     #[test]
     fn any_event_or_descriptor_ends_a_sleep_on_several_sets() {
         let watches = [Watch::open().unwrap(), Watch::open().unwrap()];
@@ -128,7 +131,7 @@ mod tests {
         for at in [1, 0] {
             thread::scope(|scope| {
                 let sleeper = scope.spawn(|| sleep(None));
-                // Before the sleep or in it, either ends it.
+                // Before the sleep or during it, either wake-up ends it.
                 wake(&words[at], Some(watches[at].event()));
                 assert_eq!(sleeper.join().unwrap(), Slept::Ended);
             });

@@ -1,4 +1,4 @@
-//! The asymmetric pair on real processors: the models know only full fences.
+//! Tests of the asymmetric pair on real processors: the models know only full fences.
 
 use crate::atomic::AtomicU64;
 use std::thread;
@@ -15,7 +15,7 @@ struct Stage {
     word: AtomicU32,
     /// The round that was published last.
     published: AtomicU64,
-    /// The round the sender is done with, times two; the lowest bit: it saw the sleeper.
+    /// Twice the round that the sender has finished; the lowest bit: it saw the sleeper.
     done: AtomicU64,
 }
 
@@ -37,7 +37,8 @@ impl Stage {
         }
     }
 
-    /// In how many rounds neither the sleeper saw what was published nor the sender the sleeper.
+    /// Returns the number of rounds in which neither the sleeper saw the published data nor the sender the
+    /// sleeper.
     fn sleeper(&self) -> u64 {
         let mut missed = 0;
         for round in 1..=ROUNDS {
@@ -69,12 +70,14 @@ fn either_the_sleeper_sees_the_packet_or_the_sender_sees_the_sleeper() {
     );
 }
 
-/// A word with a cache line to itself, so that a store to it takes long to become visible while another is loaded.
+/// A word with a cache line to itself, so that a store to it takes long to become visible while another word
+/// is loaded.
 #[derive(Default)]
 #[repr(align(128))]
 struct Alone<T>(T);
 
-/// A sender that publishes by plain stores, and a sleeper whose barrier reaches no processor, as one that the kernel has cut short.
+/// A sender that publishes by plain stores, and a sleeper whose barrier reaches no processor, as if the
+/// kernel left all out.
 #[derive(Default)]
 struct Unfenced {
     word: Alone<AtomicU32>,
@@ -100,7 +103,7 @@ impl Unfenced {
             let has_come = || self.published.0.load(Ordering::Acquire) == round;
             (0..round / 32 % 32).for_each(|_| std::hint::spin_loop());
             while !has_come() {
-                // The barrier is left out.
+                // The heavy barrier is left out.
                 let _ = announce(&self.word.0, by, Fencing::Asymmetric);
                 match has_come() {
                     true => cancel(&self.word.0),
@@ -112,7 +115,7 @@ impl Unfenced {
     }
 }
 
-/// Without the nap it hangs in most runs.
+/// Without the nap the test hangs in most runs.
 #[test]
 fn a_barrier_that_reached_no_processor_costs_a_nap() {
     let memory = Unfenced::default();
@@ -143,7 +146,7 @@ fn a_nap_is_followed_by_a_sleep_for_good() {
         );
         assert_eq!(limit(word.load(Ordering::Relaxed), None), (None, false));
         assert!(wake(&word, Some(watch.event())));
-        // Woken between two naps it begins again.
+        // A sleeper that is woken between two naps begins again.
         let _ = announce(&word, by, Fencing::Asymmetric);
         wake(&word, None);
         assert_eq!(announce(&word, by, Fencing::Asymmetric), Fencing::Asymmetric);

@@ -1,6 +1,7 @@
 //! The word at a fixed distance from the thread pointer.
 
-/// Defines `get` and `set` of a word of this type, whose symbol has this name, and what it is at first: in words of the assembler, and of Rust.
+/// Defines `get` and `set` of a word of this type and symbol name. The initial value is given in assembler
+/// and in Rust.
 macro_rules! thread_word {
     ($word:ty, $symbol:literal, $kind:tt $first:path, $_first:expr) => {
         std::arch::global_asm!(
@@ -16,11 +17,12 @@ macro_rules! thread_word {
             first = $kind $first,
         );
 
-        /// The word of this thread.
+        /// Returns the word of this thread.
         #[inline(always)]
         pub fn get() -> $word {
             let word;
-            // SAFETY: reads the variable that is defined above, which every thread has and only its own thread writes.
+            // SAFETY: reads the variable that is defined above, which every thread has and only its own
+            // thread writes.
             unsafe {
                 #[cfg(target_arch = "x86_64")]
                 std::arch::asm!(

@@ -1,6 +1,6 @@
 //! The word as a thread-local variable of Rust.
 
-/// Defines `get` and `set` of a word of this type, and what it is at first.
+/// Defines `get` and `set` of a word of this type with its initial value.
 macro_rules! thread_word {
     ($word:ty, $_symbol:literal, $_kind:tt $_first:path, $first:expr) => {
         #[cfg(not(loom))]
@@ -12,13 +12,13 @@ macro_rules! thread_word {
             static WORD: std::cell::Cell<$word> = std::cell::Cell::new($first);
         }
 
-        /// The word of this thread.
+        /// Returns the word of this thread.
         #[inline(always)]
         pub fn get() -> $word {
             WORD.with(std::cell::Cell::get)
         }
 
-        /// Sets the word of this thread. Async-signal-safe: it has no destructor.
+        /// Sets the word of this thread. Async-signal-safe: the variable has no destructor.
         pub fn set(word: $word) {
             WORD.with(|place| place.set(word));
         }

@@ -1,4 +1,4 @@
-//! The caches of a processor: which there are, how large they are, and how many processors share each.
+//! The caches of a processor: their levels, their sizes, and the number of processors that share each.
 
 use std::fs;
 use std::path::Path;
@@ -8,21 +8,21 @@ use super::list;
 /// A cache for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// Its level; 1 is next to the processor.
+    /// The level; 1 is next to the processor.
     pub level: u32,
-    /// Its size in bytes; 0 if the kernel does not tell.
+    /// The size in bytes; 0 if the kernel does not tell.
     pub bytes: u64,
-    /// How many processors share it, at least 1.
+    /// The number of processors that share it, at least 1.
     pub processors: u32,
 }
 
-/// The caches for data of the first processor that is in use, from the first level on; empty if the kernel does not tell. The processor
-/// does not depend on where this process may run.
+/// Returns the data caches of the first processor that is in use, from the first level on; empty if the
+/// kernel does not tell. The processor does not depend on the affinity of this process.
 pub fn caches() -> Vec<Cache> {
     read_caches(Path::new("/sys/devices/system"))
 }
 
-/// As [`caches`], of the machine that the folder `system` describes.
+/// Returns the caches of the machine that the folder `system` describes.
 pub(super) fn read_caches(system: &Path) -> Vec<Cache> {
     let online = fs::read_to_string(system.join("cpu/online")).ok();
     let first = online.and_then(|text| list::parse(&text)?.into_iter().min()).unwrap_or(0);
@@ -32,7 +32,7 @@ pub(super) fn read_caches(system: &Path) -> Vec<Cache> {
     caches
 }
 
-/// Nothing for a cache of instructions alone.
+/// Reads one cache; none for a cache of instructions alone.
 fn read_cache(folder: &Path) -> Option<Cache> {
     let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let level = text("level")?.trim().parse().ok()?;
@@ -44,7 +44,7 @@ fn read_cache(folder: &Path) -> Option<Cache> {
     Some(Cache { level, bytes: text("size").and_then(|text| size(text.trim())).unwrap_or(0), processors })
 }
 
-/// A size as the kernel writes it: `48K`.
+/// Parses a size as the kernel writes it: `48K`.
 fn size(text: &str) -> Option<u64> {
     let (digits, factor) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 1 << 10),

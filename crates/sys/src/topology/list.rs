@@ -1,9 +1,10 @@
 //! The kernel's lists of numbers: `0-3,8,10-11`.
 
-/// More processors or nodes than any kernel can be built for: what is longer is not a list of them.
+/// The highest number of processors or nodes that any kernel supports; a longer text is not a list of them.
 const MOST: u32 = 1 << 16;
 
-/// The numbers of the list, in its order; nothing if the text is not one. An empty text is an empty list.
+/// Returns the numbers of the list, in its order; none if the text is not one. An empty text is an empty
+/// list.
 pub(super) fn parse(text: &str) -> Option<Vec<u32>> {
     let text = text.trim();
     if text.is_empty() {

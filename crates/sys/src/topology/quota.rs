@@ -1,11 +1,12 @@
-//! How many processors' time the control groups of this process grant it.
+//! The processor time that the control groups of this process grant it.
 
 use crate::bounded_read::read_kernel;
 use std::path::{Path, PathBuf};
 
 use crate::memory::{ancestry, group_path};
 
-/// Processors' worth of time that the tightest control group grants this process, rounded up; nothing without a limit.
+/// Returns the number of processors' time that the tightest control group grants this process, rounded up;
+/// none without a limit.
 pub fn quota() -> Option<u32> {
     let groups = read_kernel("/proc/self/cgroup").ok()?;
     let unified = folders(&groups, "", &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]);
@@ -26,13 +27,13 @@ fn read(folder: &Path, name: &str) -> Option<String> {
     read_kernel(folder.join(name)).ok()
 }
 
-/// From `cpu.max`: the time in a period, or `max`, and the period, in microseconds.
+/// Parses `cpu.max`: the time in a period, or `max`, and the period, in microseconds.
 fn of_version_2(text: &str) -> Option<u32> {
     let (time, period) = text.trim().split_once(' ')?;
     processors(time.parse().ok()?, period.parse().ok()?)
 }
 
-/// From the two files of version 1; a quota of -1 is none.
+/// Parses the two files of version 1; a quota of -1 means no limit.
 fn of_version_1(time: &str, period: &str) -> Option<u32> {
     processors(time.trim().parse().ok()?, period.trim().parse().ok()?)
 }

@@ -1,4 +1,5 @@
-//! Which single resource of each kind a process is restricted to: the one that all processors lie in that it may run on.
+//! The single resource of each kind that a process is restricted to, because it contains all processors of
+//! the process.
 
 use std::fs;
 use std::io;
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use super::{allowed, list, nodes};
 
-/// A kind of resource that processors lie in, from the largest to the smallest.
+/// A kind of resource that contains processors, from the largest to the smallest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// A package (socket).
@@ -33,7 +34,8 @@ impl Resource {
         Resource::Processor,
     ];
 
-    /// A number of the resource of this kind that a processor lies in; nothing if the kernel does not tell.
+    /// Returns a number of the resource of this kind that contains a processor; none if the kernel does not
+    /// tell.
     fn of(self, system: &Path, processor: u32) -> Option<u32> {
         let folder = system.join(format!("cpu/cpu{processor}"));
         match self {
@@ -48,15 +50,16 @@ impl Resource {
     }
 }
 
-/// The kinds of resources of this machine, each with the number of the one that the calling thread is restricted to, if it is to one.
+/// Returns the kinds of resources of this machine. Each has the number of the resource that the calling
+/// thread is restricted to, if there is one.
 ///
 /// # Errors
-/// If the kernel does not tell on which processors the thread may run.
+/// Fails if the kernel does not tell on which processors the thread may run.
 pub fn resources() -> io::Result<Vec<(Resource, Option<u32>)>> {
     Ok(read(Path::new("/sys/devices/system"), &allowed()?))
 }
 
-/// As `resources`, for a thread that may run on `allowed`, as described in the folder `system`.
+/// Returns the resources for a thread that may run on `allowed`, as the folder `system` describes them.
 pub(super) fn read(system: &Path, allowed: &[u32]) -> Vec<(Resource, Option<u32>)> {
     let restricted = |kind: Resource| {
         let mut found = allowed.iter().map(|processor| kind.of(system, *processor));
@@ -66,7 +69,7 @@ pub(super) fn read(system: &Path, allowed: &[u32]) -> Vec<(Resource, Option<u32>
     Resource::ALL.into_iter().filter_map(restricted).collect()
 }
 
-/// The lowest processor that shares the cache for data of a level.
+/// Returns the lowest processor that shares the data cache of a level.
 pub(super) fn cache(folder: &Path, level: u32) -> Option<u32> {
     let caches = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let mut caches = caches.filter(|cache| number(&cache.join("level")) == Some(level));
@@ -79,7 +82,7 @@ fn number(file: &Path) -> Option<u32> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// The lowest number of a list.
+/// Returns the lowest number of a list.
 fn first(file: &Path) -> Option<u32> {
     list::parse(&fs::read_to_string(file).ok()?)?.into_iter().min()
 }

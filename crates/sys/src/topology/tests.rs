@@ -1,9 +1,9 @@
-//! Machines made of a few files, and the one the tests run on.
+//! Tests with machines made of a few files, and with the machine that the tests run on.
 
 use super::*;
 use std::path::PathBuf;
 
-/// A folder as `/sys/devices/system`, removed when dropped.
+/// A folder like `/sys/devices/system`, removed when dropped.
 struct System(PathBuf);
 
 impl System {
@@ -105,7 +105,7 @@ fn this_machine_has_processors_to_bind_to() {
     let mut found = ids(&topology);
     found.sort_unstable();
     assert_eq!(found, allowed_before);
-    // In a thread of its own, which takes its binding with it.
+    // The binding is that of a thread of its own, and ends with it.
     let last = topology.choose(found.len() as u32 - 1).unwrap().id;
     let bound = ProcessorSet::new(&[last]);
     let bound = std::thread::spawn(move || bound.bind_thread().and_then(|()| allowed())).join().unwrap();
@@ -115,7 +115,8 @@ fn this_machine_has_processors_to_bind_to() {
 
 #[test]
 fn a_process_is_restricted_to_what_all_its_processors_lie_in() {
-    // Two packages of two processors; those of a package share the third cache, and each has a first one for data.
+    // Two packages of two processors; those of a package share the third cache, and each has a first data
+    // cache.
     let mut files = Vec::new();
     for id in 0..4 {
         let (cpu, pair) = (format!("cpu/cpu{id}"), if id < 2 { "0-1" } else { "2-3" });

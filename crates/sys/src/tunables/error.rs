@@ -1,12 +1,12 @@
-//! What can be wrong with a `CANELE_…` variable, told so that the user can mend it.
+//! Errors of `CANELE_…` variables, worded so that the user can correct them.
 
 use super::{Allowed, COMPILER_VARIABLES, LAUNCHER_VARIABLES, Tunables};
 use thiserror::Error;
 
-/// A variable of the environment that cannot be obeyed. The user's fault.
+/// A variable of the environment that cannot be used. The user's fault.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TunableError {
-    /// No tunable is called so.
+    /// No tunable has this name.
     #[error("the environment variable {variable} is unknown{}", suggestion(.closest))]
     Unknown {
         /// The variable.
@@ -14,16 +14,16 @@ pub enum TunableError {
         /// A known variable of nearly the same name.
         closest: Option<String>,
     },
-    /// The value is not one the tunable may have.
+    /// The tunable may not have this value.
     #[error("{variable}={value} is not allowed: it must be {allowed}{}{unit}", if .unit.is_empty() { "" } else { " " })]
     Value {
         /// The variable.
         variable: String,
-        /// Its value.
+        /// The value.
         value: String,
         /// The tunable's unit.
         unit: &'static str,
-        /// The values it may have.
+        /// The allowed values.
         allowed: Allowed,
     },
 }
@@ -35,7 +35,7 @@ fn suggestion(closest: &Option<String>) -> String {
     }
 }
 
-/// The error for `variable`, with the known variable that it was probably meant to be.
+/// Returns the error for `variable`, with the known variable that was probably meant.
 pub(super) fn unknown(variable: &str) -> TunableError {
     const CLOSE: usize = 3;
     let others = LAUNCHER_VARIABLES.iter().chain(&COMPILER_VARIABLES).map(|&name| name.to_owned());
@@ -45,7 +45,7 @@ pub(super) fn unknown(variable: &str) -> TunableError {
     TunableError::Unknown { variable: variable.to_owned(), closest }
 }
 
-/// Levenshtein's distance: letters to insert, delete or replace.
+/// Returns Levenshtein's distance: the number of letters to insert, delete or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! The table is consistent with itself, and mistakes are told with name, value and range.
+//! Tests that the table is consistent with itself, and that errors have name, value and range.
 
 use super::*;
 use std::os::unix::ffi::OsStrExt;
@@ -37,7 +37,7 @@ fn what_the_launcher_or_a_running_rank_looks_at_is_in_the_table() {
     let named = |settable| rows.iter().filter(|row| row.settable() == settable).count();
     assert_eq!(named(Settable::Never), OF_LAUNCHER.len());
     assert_eq!(named(Settable::Always), CHANGEABLE.len());
-    // A rank cannot change alone what all must have alike.
+    // A rank cannot change by itself a setting that all must have alike.
     assert!(rows.iter().filter(|row| row.is_shared()).all(|row| row.settable() == Settable::BeforeStart));
     assert_eq!(rows.iter().filter(|row| row.is_shared()).count(), SHARED.len());
 }

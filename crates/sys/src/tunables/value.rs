@@ -1,4 +1,4 @@
-//! Values of tunables: how each type is written in the environment, and which of its values are allowed.
+//! Values of tunables: how the environment writes each type, and which values are allowed.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ pub(super) const KIB: u64 = 1 << 10;
 /// 1024 KiB.
 pub(super) const MIB: u64 = 1 << 20;
 
-/// How a rank waits.
+/// The way in which a rank waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Look for a while, then yield, then sleep.
+    /// Looks for a while, then yields, then sleeps.
     Adaptive,
-    /// Look until it happens.
+    /// Looks until the event happens.
     Poll,
-    /// Sleep until woken.
+    /// Sleeps until woken.
     Sleep,
 }
 
@@ -23,7 +23,7 @@ impl Wait {
     const ALL: [Wait; 3] = [Wait::Adaptive, Wait::Poll, Wait::Sleep];
 }
 
-/// The values a tunable may have.
+/// The values that a tunable may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed {
     /// Any number from the first to the last, both included.
@@ -59,9 +59,9 @@ impl fmt::Display for Allowed {
 
 /// A type that a tunable may have.
 pub(super) trait Value: Sized {
-    /// The value written as `text`, if it is one and allowed.
+    /// Returns the value written as `text`, if it is an allowed one.
     fn read(text: &str, allowed: &Allowed) -> Option<Self>;
-    /// The value as `read` understands it.
+    /// Returns the value as `read` understands it.
     fn write(&self) -> String;
 }
 
@@ -105,7 +105,7 @@ impl Value for String {
     }
 }
 
-/// One of the allowed words.
+/// Reads one of the allowed words.
 impl Value for &'static str {
     fn read(text: &str, allowed: &Allowed) -> Option<Self> {
         let Allowed::OneOf(words) = *allowed else { return None };
@@ -128,7 +128,7 @@ impl Value for Wait {
     }
 }
 
-/// Digits, and perhaps one of K, M, G for 1024 and its powers.
+/// Parses digits with an optional K, M or G for 1024 and its powers.
 fn number(text: &str) -> Option<u64> {
     let (digits, factor) = match text.char_indices().last()? {
         (end, 'K' | 'k') => (&text[..end], KIB),

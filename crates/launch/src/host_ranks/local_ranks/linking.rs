@@ -1,11 +1,11 @@
-//! Links between ranks of this host: each of the two gets the other's inbox. Owns when.
+//! Links between ranks of this host: each of the two gets the other's inbox. Owns the time of the exchange.
 
 use canele_control::{FromLauncher, PeerInbox, ToLauncher};
 
 use super::LocalRanks;
 
 impl LocalRanks {
-    /// Links a rank with those of this host; what it wants of others is given back.
+    /// Links a rank with those of this host; returns its request for the other ones.
     pub(super) fn handle_connect(&mut self, from: u32, peers: &[u32]) -> Result<Option<ToLauncher>, String> {
         if let Some(peer) = peers.iter().find(|&&peer| peer >= self.info.ranks() || peer == from) {
             return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));
@@ -18,11 +18,11 @@ impl LocalRanks {
     }
 
     fn connect(&mut self, from: u32, peer: u32) {
-        // A rank that asks for a link with a rank that has ended is told of that end.
+        // A rank that asks for a link with an ended rank learns of that end.
         if self.is_released(peer) {
             return;
         }
-        // Asked by both at once: both have been, or will be, told by the first.
+        // If both ask at once, the first request informs both.
         if self.links.insert((from.min(peer), from.max(peer))) {
             self.introduce(from, peer);
             self.introduce(peer, from);

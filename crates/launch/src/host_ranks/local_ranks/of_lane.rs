@@ -1,14 +1,14 @@
-//! What ranks are to each other on a further lane: what they are on their first, begun anew.
+//! The relations of ranks on a further lane, which begin anew.
 
 use std::io;
 
 use super::LocalRanks;
 
 impl LocalRanks {
-    /// What the same ranks are to each other on a further lane, on which they share the memory that they have.
+    /// Returns the data of these ranks on a further lane, on which they share the memory account.
     ///
     /// # Errors
-    /// The job's description cannot be written.
+    /// Fails if the job's description cannot be written.
     pub fn of_lane(&self) -> io::Result<LocalRanks> {
         let mut of_lane = LocalRanks::new(self.info.clone(), self.ranks.clone())?;
         of_lane.account.clone_from(&self.account);

@@ -1,6 +1,8 @@
-//! How agents get their tasks: those of the job's start together, once all have answered; those of hosts that get ranks later each for itself.
+//! The distribution of tasks to agents: those of the job's start together, once all have answered; those of
+//! later hosts each for itself.
 //!
-//! Owns what the rails of the hosts are agreed on, and that every rank is heard of that was to be started on a host that is not to be reached.
+//! Owns the agreement on the hosts' rails. It reports every rank that cannot be started because its host is
+//! not reached.
 
 use std::time::Instant;
 
@@ -13,16 +15,17 @@ use crate::events::Events;
 use crate::host_ranks::{Order, Report};
 use crate::plan::Plan;
 
-/// Hosts, and what each has of each rail.
+/// Hosts, each with its part of each rail.
 type PartsOfHosts = Vec<(usize, Vec<rails::HostRail>)>;
 
 impl Agents {
-    /// True of a host where no agent was started yet.
+    /// Returns true for a host on which no agent was started yet.
     pub fn is_absent(&self, host: usize) -> bool {
         self.agents[host].state == State::Absent
     }
 
-    /// A host gets ranks of the job, which is by now as `info` says; says whether it had none before.
+    /// Prepares a host for ranks of the job, whose description is now `info`; returns true if it had none
+    /// before.
     pub fn start_later(&mut self, host: usize, info: &JobInfo, events: &Events) -> bool {
         let is_first = self.is_absent(host);
         if is_first {
@@ -33,7 +36,7 @@ impl Agents {
         is_first
     }
 
-    /// Gives the agents their tasks once all that are waited for have answered, first those of the start together.
+    /// Gives the agents their tasks once all awaited ones have answered, first those of the start together.
     pub(super) fn begin_if_all_are_ready(&mut self, events: &Events) {
         let present = |host: &usize| !self.agents[*host].is_later;
         let first: Vec<usize> = (0..self.agents.len()).filter(present).collect();
@@ -55,7 +58,7 @@ impl Agents {
         }
     }
 
-    /// What a host that comes later has of each rail, once its agent is ready.
+    /// Returns the parts of each rail of a later host, once its agent is ready.
     fn agree_with_later(&self) -> Result<PartsOfHosts, (usize, String)> {
         let is_ready = |host: &usize| self.agents[*host].interfaces().is_some();
         let Some(host) = (0..self.agents.len()).find(is_ready) else { return Ok(Vec::new()) };
@@ -65,7 +68,7 @@ impl Agents {
         parts.map(|parts| vec![(host, parts)]).map_err(|what| (host, what))
     }
 
-    /// Gives agents their tasks, whose hosts have this of each rail.
+    /// Gives agents their tasks; `parts` has their hosts' parts of each rail.
     fn begin(&mut self, parts: PartsOfHosts) {
         self.parts.resize_with(self.agents.len(), Vec::new);
         let begun: Vec<usize> = parts.iter().map(|(host, _)| *host).collect();
@@ -77,7 +80,7 @@ impl Agents {
         }
     }
 
-    /// An order comes too late for a host: its ranks are not started.
+    /// Refuses an order for a host that is over: its ranks are not started.
     pub(super) fn refuse(&mut self, host: usize, order: Order, why: &str) {
         let Order::Spawn { plans, .. } = order else { return };
         let name = |plan: &Plan| plan.programs[0].command[0].to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! What is due among the agents: beats, answers that do not come, shells that outlive them.
+//! Deadlines of the agents: beats, missing answers, shells that outlive their agents.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use crate::events::Events;
 use crate::supervisor::ToSupervisor;
 use crate::supervisor_handle;
 
-/// How long shells may take to end by themselves after their agents.
+/// The time that shells have to end by themselves after their agents.
 const CLOSING: Duration = Duration::from_millis(500);
 impl Agents {
-    /// When [`check`](Self::check) next has something to do.
+    /// Returns the next time at which [`check`](Self::check) has work.
     pub fn deadline(&self) -> Option<Instant> {
         let agents = self.agents.iter().flat_map(|agent| [agent.next_beat(), agent.until]);
         let all = [self.closing_until, self.ending_until.filter(|_| self.is_open()), self.pipes.deadline()];
         agents.chain(all).flatten().min()
     }
 
-    /// Does what is due.
+    /// Handles deadlines that have passed.
     pub fn check(&mut self, now: Instant, events: &Events) {
         self.pipes.look(now);
         for host in 0..self.agents.len() {
@@ -54,7 +54,7 @@ impl Agents {
         }
     }
 
-    /// After the agents the shells end, by themselves at first.
+    /// Ends the shells after the agents, by waiting for them at first.
     fn check_shells(&mut self, now: Instant, events: &Events) {
         let until = *self.closing_until.get_or_insert(now + CLOSING);
         let ended = |agent: &Agent| agent.exit.is_some();

@@ -1,4 +1,5 @@
-//! Agents that have come by themselves, over connections, because another launcher has started their ranks. Owns how they become those of a job.
+//! Agents that have connected by themselves, because another launcher has started their ranks. Owns their
+//! conversion to agents of a job.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +20,7 @@ impl Agents {
     /// Gives the agents of all hosts their tasks, in order.
     ///
     /// # Errors
-    /// Whatever the system refuses.
+    /// Fails with any error of the system.
     pub fn of_joined(
         gathered: Vec<GatheredAgent>,
         tasks: Vec<Task>,
@@ -30,7 +31,7 @@ impl Agents {
         let Some(first) = tasks.first() else { return Err(io::Error::other("no hosts")) };
         let names = first.info.hosts.iter().map(|host| host.name.clone()).collect();
         let nothing = Plan { programs: Vec::new(), here: RankSet::default(), ..first.plan.clone() };
-        // It starts nothing, and tells the agents that a launcher that is stopped lives.
+        // It starts nothing, and sends beats to the agents while the launcher is stopped.
         let supervisor = SupervisorHandle::start(&nothing, events)?;
         let mut agents = Vec::new();
         for (number, (task, mut gathered)) in (0..).zip(tasks.into_iter().zip(gathered)) {
