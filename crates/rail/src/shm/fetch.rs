@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     const BYTES: usize = 64 << 10;
-    /// As where both ends are never faster than the ring.
+    /// The policy where both ends are never faster than the ring.
     const AUTO: SingleCopy = SingleCopy::Auto { both_from: usize::MAX };
 
     /// Sends so many messages in four bulks each, of which reading takes so many picoseconds a byte; how many were read.
