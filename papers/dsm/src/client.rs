@@ -1,4 +1,4 @@
-//! A client: reads and writes pages that live on servers.
+//! A client, which reads and writes pages that live on servers.
 
 use std::ops::Range;
 
@@ -15,17 +15,17 @@ use crate::wire::{
     BARRIER_SERVER, DONE, MOST_OUTSTANDING, Operation, Request, in_scope, pack_request, protocol_error,
 };
 
-/// A client's view of an address space, and the pages it has. Made by [`AddressSpace::client`] or
+/// A client's view of an address space, and its cached pages. Made by [`AddressSpace::client`] or
 /// [`AddressSpace::run`].
 ///
-/// A page is seen as a slice that borrows the client, so that no page changes or goes away while it is looked at. A client that
-/// is dropped says goodbye, as by [`Client::abandon`].
+/// A page appears as a slice that borrows the client, so no page changes or disappears during its use. A
+/// dropped client says goodbye like [`Client::abandon`].
 pub struct Client {
     space: AddressSpace,
     cache: PageCache,
     homes: Homes,
     traffic: Traffic,
-    /// The servers wait for this client's goodbye.
+    /// True if the servers wait for this client's goodbye.
     is_present: bool,
 }
 
@@ -35,12 +35,12 @@ impl Client {
         Self { space, cache, homes, traffic, is_present: true }
     }
 
-    /// The address space.
+    /// Returns the address space.
     pub fn space(&self) -> &AddressSpace {
         &self.space
     }
 
-    /// What this client has asked for so far.
+    /// Returns the counts of this client's requests so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
