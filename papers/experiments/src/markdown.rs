@@ -16,7 +16,7 @@ with today's library on this machine, and with its real protocols on a simulated
 to the simulation; it is judged by the others. Real figures are of the machine that ran the command: compare figures of one table only.
 ";
 
-/// Writes the report and its pictures into the folder; gives the report's path.
+/// Writes the report and its pictures into the folder; returns the report's path.
 ///
 /// # Errors
 /// A file cannot be written.
