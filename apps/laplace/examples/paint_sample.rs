@@ -58,13 +58,13 @@ fn letters(x: usize, y: usize) -> Option<[u8; 4]> {
     if line.as_bytes().get(column % 6) == Some(&b'#') {
         return Some(HOT);
     }
-    // A cold nail in every empty square keeps the letters apart.
+    // A cold nail in every empty square separates the letters.
     let from_middle = |place: usize, start: usize| ((place - start) % SQUARE).abs_diff(SQUARE / 2);
     let is_nail = row >= 2 && from_middle(x, left) <= 1 && from_middle(y, LETTERS_TOP) <= 1;
     is_nail.then_some(COLD)
 }
 
-/// The pastry seen from the side, `x` from its axis; and the dish it stands on.
+/// Paints the pastry seen from the side, `x` from its axis, and its dish.
 fn pastry(x: f64, y: f64) -> Option<[u8; 4]> {
     let (top, bottom) = (82.0, 234.0);
     if (244.0..250.0).contains(&y) && x.abs() < 170.0 {
@@ -75,7 +75,7 @@ fn pastry(x: f64, y: f64) -> Option<[u8; 4]> {
     if across.abs() > 1.0 {
         return None;
     }
-    // Nine flutes around the half of the pastry we see, narrower where they turn away.
+    // The visible half of the pastry has nine flutes, which narrow towards the sides.
     let flute = across.asin() / PI * 9.0;
     let crest = (flute * 2.0 * PI).cos();
     let round = (1.0 - across * across).sqrt();
@@ -96,7 +96,7 @@ fn pastry(x: f64, y: f64) -> Option<[u8; 4]> {
     Some([255, 70, blue.min(255.0) as u8, 255])
 }
 
-/// Three wisps above the pastry, with cold air between them.
+/// Paints three wisps above the pastry, with cold air between them.
 fn steam(x: f64, y: f64) -> Option<[u8; 4]> {
     if (12.0..50.0).contains(&y) && [-57.0, -19.0, 19.0, 57.0].iter().any(|air| (x - air).abs() < 1.5) {
         return Some(COLD);

@@ -1,7 +1,8 @@
 //! Measures sweeps over square plates with one heated border, as `bench/programs/laplace.c` does over MPI.
 //!
-//! Run: `canele run -n 2 target/release/examples/sweep [BLOCK_MS QUICK]`. "sweep" is the time of a sweep over a plate of so many bytes, "compute"
-//! the same without communication. Before it measures, each rank compares its block with what it computes alone.
+//! Run: `canele run -n 2 target/release/examples/sweep [BLOCK_MS QUICK]`. "sweep" is the time of a sweep over
+//! a plate of so many bytes, "compute" the time without communication. First, each rank compares its block
+//! with its own serial result.
 
 #[path = "../../../bench/programs/measure.rs"]
 mod measure;
@@ -18,12 +19,12 @@ use canele_laplace::solve::{Borders, Stop, sweep};
 use canele_laplace::team::Team;
 use measure::Measure;
 
-/// Sweeps that are compared before they are measured.
+/// Sweeps that are compared before the measurement.
 const CHECKED: u64 = 25;
-/// As in the MPI program.
+/// The stop condition of the MPI program.
 const STOP: Stop = Stop { tolerance: 0.0, max_sweeps: u64::MAX, check_every: 10 };
 
-/// The block of a rank in a plate whose upper border is hot; the others are held at 0 degrees.
+/// Makes the block of a rank in a plate whose upper border is hot; the other borders are held at 0 degrees.
 fn heated_block(layout: &Layout, rank: usize) -> Block {
     let extent = layout.extent(rank);
     let (width, height) = (extent.width(), extent.height());
@@ -38,7 +39,7 @@ fn heated_block(layout: &Layout, rank: usize) -> Block {
     block
 }
 
-/// One half sweep after the other, without neighbours.
+/// Computes both half sweeps, without neighbours.
 fn compute(block: &mut Block, number: u64) {
     for colour in [Colour::Red, Colour::Black] {
         if number.is_multiple_of(STOP.check_every) {
@@ -83,7 +84,7 @@ fn measure_plate(side: usize, measure: &Measure, ranks: &Ranks<'_>) -> Result<()
         for number in 1..=count {
             match sweep(&mut block, &mut borders, &mut member, &STOP, number) {
                 Err(LaplaceError::Communication(error)) => return Err(error),
-                // Another thread could give up, but there is one.
+                // Only another thread could give up, and there is none.
                 result => drop(result.expect("a rank of one thread fails by communication only")),
             }
         }

@@ -57,7 +57,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// When the sweeps end.
+    /// Returns the condition that ends the sweeps.
     pub fn stop(&self) -> Stop {
         Stop { tolerance: self.tolerance, max_sweeps: self.max_sweeps, check_every: self.check_every }
     }

@@ -1,4 +1,4 @@
-//! The part of the plate one rank computes: storage, half sweeps, and the edges it swaps.
+//! The part of the plate that one rank computes: storage, half sweeps, and the edges that it swaps.
 //!
 //! A block of `height` × `width` cells is kept with a border one cell wide, which holds copies of
 //! the neighbours' edge cells (or the 0 degrees outside of the plate). Cells are coloured like a
@@ -10,9 +10,9 @@
 //!   b r b r b r      r r r        b b b   shift 0    (here of the black plane)
 //! ```
 //!
-//! All four neighbours of a cell are then in the other plane, and the neighbours of a run of cells
-//! are runs too: the inner loop reads and writes contiguous memory. Fixed cells cost nothing: the
-//! loop goes over runs of free cells, found once.
+//! All four neighbours of a cell are then in the other plane, and the neighbours of a run of cells are runs
+//! too. So the inner loop reads and writes contiguous memory. Fixed cells cost nothing: the loop goes over
+//! runs of free cells, which are found once.
 //!
 //! It never communicates: edges are packed into and unpacked from buffers of the caller.
 
@@ -48,16 +48,16 @@ struct Plane {
 pub struct Block {
     width: usize,
     height: usize,
-    /// Places in a row of a plane.
+    /// Number of cells in a row of a plane.
     stride: usize,
-    /// Whether the top left cell of the block is black.
+    /// True if the top left cell of the block is black.
     starts_black: bool,
-    /// Red and black.
+    /// The red plane and the black plane.
     planes: [Plane; 2],
 }
 
 impl Block {
-    /// The block of a rank that owns `extent`; `part` is that part of the plate.
+    /// Makes the block of a rank that owns `extent`; `part` is that part of the plate.
     pub fn new(extent: &Extent, part: &Plate) -> Self {
         let (width, height) = (extent.width(), extent.height());
         let stride = (width + 3) / 2;
@@ -76,12 +76,12 @@ impl Block {
         block
     }
 
-    /// Number of cells that are computed.
+    /// Returns the number of computed cells.
     pub fn free_cells(&self) -> usize {
         self.planes.iter().flat_map(|plane| &plane.free).map(|run| run.cells.len()).sum()
     }
 
-    /// The temperatures of the block, row after row.
+    /// Returns the temperatures of the block, row after row.
     pub fn temperatures(&self) -> Vec<f64> {
         let cells = (1..=self.height).flat_map(|row| (1..=self.width).map(move |column| (row, column)));
         let value = |(row, column)| {
@@ -100,7 +100,7 @@ impl Block {
         });
     }
 
-    /// Like [`Self::half_sweep`]; returns the largest change of a cell in degrees.
+    /// Does [`Self::half_sweep`] and returns the largest change of a cell in degrees.
     pub fn half_sweep_measured(&mut self, colour: Colour) -> f64 {
         /// Independent maxima, so that the compiler may keep several in one register.
         const LANES: usize = 4;
@@ -120,14 +120,14 @@ impl Block {
         largest.into_iter().fold(0.0, larger)
     }
 
-    /// Appends the cells of `colour` along the inside of `side` to `buffer`: what the neighbour on
-    /// that side must see.
+    /// Appends to `buffer` the cells of `colour` along the inside of `side`, which the neighbour on that side
+    /// needs.
     pub fn pack(&self, side: Side, colour: Colour, buffer: &mut Vec<f64>) {
         let cells = &self.planes[colour as usize].cells;
         buffer.extend(self.line(self.inside(side), colour).map(|place| cells[place]));
     }
 
-    /// Puts what the neighbour on `side` packed for us into the border on that side.
+    /// Stores the cells that the neighbour on `side` has packed in the border on that side.
     ///
     /// `buffer` must hold [`Self::border_cells`] values; surplus on either side is left alone.
     pub fn unpack(&mut self, side: Side, colour: Colour, buffer: &[f64]) {
@@ -138,17 +138,17 @@ impl Block {
         }
     }
 
-    /// Number of cells of `colour` in the border on `side`.
+    /// Returns the number of cells of `colour` in the border on `side`.
     pub fn border_cells(&self, side: Side, colour: Colour) -> usize {
         self.line(self.border(side), colour).count()
     }
 
-    /// Column (with the border) of the first cell of `colour` in a row: 0 or 1.
+    /// Returns the column (with the border) of the first cell of `colour` in a row: 0 or 1.
     fn shift(&self, row: usize, colour: Colour) -> usize {
         (row + usize::from(self.starts_black) + colour as usize) % 2
     }
 
-    /// The colour of a cell and its place in the plane; row and column counted with the border.
+    /// Returns the colour of a cell and its place in the plane; row and column include the border.
     fn place(&self, row: usize, column: usize) -> (Colour, usize) {
         let colour = if self.shift(row, Colour::Red) == column % 2 { Colour::Red } else { Colour::Black };
         (colour, row * self.stride + column / 2)
@@ -211,10 +211,12 @@ impl Block {
         }
     }
 
-    /// Places in the plane of the cells of `colour` along a line, without the corners of the border.
+    /// Returns the places in the plane of the cells of `colour` along a line, without the corners of the
+    /// border.
     fn line(&self, line: Line, colour: Colour) -> impl Iterator<Item = usize> + use<> {
         let stride = self.stride;
-        // First cell (row or column 1 or 2), end, and how far apart the cells lie in the plane.
+        // First cell (row or column 1 or 2), end, start of the line in the plane, and distance of the cells
+        // there.
         let (first, end, start, step) = match line {
             Line::Row(row) => {
                 let first = 2 - self.shift(row, colour);
@@ -245,14 +247,14 @@ struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// The mean around cell `n` of the run. The order of the additions is part of the result.
+    /// Returns the mean around cell `n` of the run. The order of the additions affects the result.
     #[inline(always)]
     fn mean(&self, n: usize) -> f64 {
         0.25 * ((self.up[n] + self.down[n]) + (self.left[n] + self.right[n]))
     }
 }
 
-/// Replaces a value; returns by how much it changed.
+/// Replaces a value; returns its change.
 #[inline(always)]
 fn replace(cell: &mut f64, value: f64) -> f64 {
     let change = (value - *cell).abs();
@@ -260,7 +262,7 @@ fn replace(cell: &mut f64, value: f64) -> f64 {
     change
 }
 
-/// The larger of two numbers; unlike `f64::max` a single instruction.
+/// Returns the larger of two numbers; unlike `f64::max` it is a single instruction.
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }

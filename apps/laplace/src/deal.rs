@@ -1,11 +1,11 @@
-//! Handing the parts of the plate out to the ranks, and collecting them again at rank 0.
+//! Distributes the parts of the plate to the ranks, and collects them at rank 0.
 
 use crate::error::LaplaceError;
 use crate::layout::Layout;
 use crate::plate::Plate;
 use crate::team::Team;
 
-/// Gives every rank its part of the plate. Rank 0 passes the whole plate, the others nothing.
+/// Gives every rank its part of the plate. Rank 0 passes the whole plate, the others pass none.
 pub fn hand_out<T: Team>(
     plate: Option<&Plate>,
     layout: &Layout,
@@ -29,7 +29,7 @@ pub fn hand_out<T: Team>(
     Ok(Plate { width: own.width(), height: own.height(), temperatures, fixed })
 }
 
-/// Brings the temperatures of all ranks into rank 0's plate. The others pass no plate.
+/// Collects the temperatures of all ranks in rank 0's plate. The others pass no plate.
 pub fn collect<T: Team>(
     own: &[f64],
     plate: Option<&mut Plate>,

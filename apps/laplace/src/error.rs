@@ -1,9 +1,9 @@
-//! What can go wrong, and whether the user or the job is at fault.
+//! Errors of the program, and the party at fault: the user or the job.
 
 use canele_show::PictureError;
 use canele_show::program::{Blame, Failure};
 
-/// Why a run ended without a heat map.
+/// The error of a run that ended without a heat map.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
 pub enum LaplaceError {
@@ -24,7 +24,7 @@ pub enum LaplaceError {
     MoreThreadsThanRows { ranks: usize, threads: usize, rows: usize },
     #[error("{file} is the plate itself: choose another file with --output")]
     WouldOverwritePlate { file: String },
-    /// Rank 0, or another thread of this rank, gave up and has said why.
+    /// Rank 0, or another thread of this rank, gave up and has reported the error.
     #[error("rank 0 or another thread gave up")]
     GivenUp,
     #[error("communication failed: {0}")]

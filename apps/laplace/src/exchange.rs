@@ -1,8 +1,9 @@
 //! The computing threads of all ranks of a job as a [`Team`]: the only file of this program that sends messages.
 //!
-//! Member `rank × threads + thread` of the team is a thread of that rank. Messages between ranks say in their tags from which thread to which
-//! they go; threads of one rank use [`Channels`]. Edges are swapped as non-blocking operations of one scope, so that all neighbours transfer
-//! at once and no order of ranks can deadlock.
+//! Member `rank × threads + thread` of the team is a thread of that rank. Tags of messages between ranks name
+//! the sending and the receiving thread; threads of one rank use [`Channels`]. Edges are swapped as
+//! non-blocking operations of one scope. So all neighbours transfer at once, and no order of ranks can
+//! deadlock.
 
 use std::time::Duration;
 
@@ -14,20 +15,20 @@ use crate::layout::Side;
 use crate::local::Channels;
 use crate::team::{Edge, Team};
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy)]
 enum Kind {
     Edge = 1,
     Part = 2,
 }
 
-/// Edges up to here are short: they are copied when they are sent, and received without a request.
+/// Largest bytes of a short edge: it is copied when it is sent, and received without a request.
 const SHORT_BYTES: usize = 4096;
 
-/// Edges of a block at most.
+/// Most edges of a block.
 const SIDES: usize = Side::ALL.len();
 
-/// Threads of a rank at most: three numbers share a tag.
+/// Most threads of a rank, because three numbers share a tag.
 pub const MOST_THREADS: usize = 1 << 10;
 
 /// All ranks of a job, each with the same number of computing threads.
@@ -38,32 +39,32 @@ pub struct Ranks<'a> {
 }
 
 impl<'a> Ranks<'a> {
-    /// The ranks of `job`, each with so many computing threads.
+    /// Makes the ranks of `job`, each with `threads` computing threads.
     pub fn new(job: &'a Job, threads: usize) -> Self {
         Self { job, flow: job.world(), threads }
     }
 
-    /// Own number, from 0.
+    /// Returns the number of this rank, from 0.
     pub fn rank(&self) -> usize {
         self.job.rank().0 as usize
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.job.size() as usize
     }
 
-    /// Computing threads of each rank.
+    /// Returns the number of computing threads of each rank.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Number of computing threads of all ranks.
+    /// Returns the number of computing threads of all ranks.
     pub fn members(&self) -> usize {
         self.ranks() * self.threads
     }
 
-    /// This rank's members of the team, one for each thread.
+    /// Returns this rank's members of the team, one for each thread.
     pub fn own_members(&self) -> Vec<Member> {
         let member = |(thread, channels)| Member {
             flow: self.flow.clone(),
@@ -75,15 +76,15 @@ impl<'a> Ranks<'a> {
         Channels::between(self.threads).into_iter().enumerate().map(member).collect()
     }
 
-    /// Gives rank 0's words to all ranks.
+    /// Sends rank 0's words to all ranks.
     ///
     /// # Errors
-    /// Communication failed; so of all calls.
+    /// Communication failed, as for all calls.
     pub fn broadcast(&self, words: &mut [u64]) -> Result<(), LaplaceError> {
         Ok(self.flow.broadcast(Rank(0), words)?)
     }
 
-    /// What all ranks moved so far and the mean of the times they give; right on rank 0 only.
+    /// Returns the sum of data moved by all ranks and the mean of their times; it is valid on rank 0 only.
     ///
     /// # Errors
     /// Communication failed.
@@ -106,13 +107,13 @@ pub struct Member {
 }
 
 impl Member {
-    /// The rank of a member.
+    /// Returns the rank of a member.
     fn rank_of(&self, member: usize) -> Rank {
-        // Ranks are counted in 32 bits everywhere, so none is lost.
+        // Ranks have 32 bits everywhere, so no number is truncated.
         Rank((member / self.threads) as u32)
     }
 
-    /// The thread of a member, if it is one of this rank.
+    /// Returns the thread of a member, if it is one of this rank.
     fn beside(&self, member: usize) -> Option<usize> {
         (self.rank_of(member) == self.flow.rank()).then_some(member % self.threads)
     }
@@ -121,17 +122,17 @@ impl Member {
         Tag((((kind as usize * MOST_THREADS) + from) * MOST_THREADS + to) as u32)
     }
 
-    /// The tag of what this thread sends to a member.
+    /// Returns the tag of this thread's messages to a member.
     fn tag_to(&self, kind: Kind, member: usize) -> Tag {
         Self::tag(kind, self.thread, member % self.threads)
     }
 
-    /// The tag of what a member sends to this thread.
+    /// Returns the tag of a member's messages to this thread.
     fn tag_from(&self, kind: Kind, member: usize) -> Tag {
         Self::tag(kind, member % self.threads, self.thread)
     }
 
-    /// Swaps short edges with members of other ranks. A receive that blocks needs no request.
+    /// Swaps short edges with members of other ranks. A blocking receive needs no request.
     fn swap_short(&self, edges: &mut [Edge]) -> Result<(), LaplaceError> {
         let swapped = self.flow.scope(|scope| {
             let mut receives: [_; SIDES] = std::array::from_fn(|_| None);
@@ -151,7 +152,7 @@ impl Member {
     /// Swaps the edges with members of other ranks.
     fn swap_remote(&self, edges: &mut [Edge]) -> Result<(), LaplaceError> {
         let swapped = self.flow.scope(|scope| {
-            // All receives before all sends: what arrives finds its place waiting.
+            // All receives precede all sends, so that each message finds its receive posted.
             let mut sends = Vec::with_capacity(edges.len());
             for Edge { peer, outgoing, incoming } in edges.iter_mut() {
                 if self.beside(*peer).is_none() {
@@ -213,7 +214,7 @@ impl Team for Member {
         Ok(())
     }
 
-    /// Thread 0 agrees with the other ranks for all threads of its own.
+    /// Agrees on the maximum; thread 0 does so with the other ranks for all threads of its rank.
     fn maximum(&mut self, value: f64) -> Result<f64, LaplaceError> {
         if self.thread > 0 {
             self.channels.send(0, vec![value])?;

@@ -1,8 +1,8 @@
 //! Temperatures as colours: from black over purple, red and orange to pale yellow.
 //!
-//! The colours are those of *inferno* (van der Walt and Smith, matplotlib 1.5): equal steps of
-//! temperature look equally far apart, also in grey. Here as a polynomial of degree 6 per channel,
-//! fitted by Matt Zucker (public domain), within 1 % of the table.
+//! The colours are those of *inferno* (van der Walt and Smith, matplotlib 1.5): equal steps of temperature
+//! look equally far apart, also in grey. Each channel is a polynomial of degree 6, fitted by Matt Zucker
+//! (public domain), within 1 % of the table.
 
 use canele_show::Picture;
 
@@ -19,7 +19,7 @@ const INFERNO: [[f64; 3]; 7] = [
     [25.131_126_224_8, -12.242_668_952_4, -23.070_325_002_9],
 ];
 
-/// The heat map of a plate.
+/// Returns the heat map of a plate.
 pub fn heat_map(plate: &Plate) -> Picture {
     let colours: Vec<[u8; 4]> = (0..=1023).map(|step| colour(f64::from(step) / 1023.0)).collect();
     let pixel = |degrees: &f64| colours[(degrees / HOTTEST * 1023.0).round().clamp(0.0, 1023.0) as usize];
@@ -30,7 +30,7 @@ pub fn heat_map(plate: &Plate) -> Picture {
     }
 }
 
-/// The colour of a heat from 0 to 1.
+/// Returns the colour of a heat from 0 to 1.
 fn colour(heat: f64) -> [u8; 4] {
     let channel = |nth: usize| {
         let value = INFERNO.iter().rev().fold(0.0, |sum, terms| sum * heat + terms[nth]);

@@ -1,7 +1,7 @@
-//! How a plate is cut into blocks, one for each rank, and who borders on whom.
+//! The division of a plate into blocks, one for each rank, and the neighbours of each block.
 //!
-//! The ranks form a grid as near to square blocks as their number allows: of all ways to write the
-//! number as columns × rows, the one with the shortest cuts wins, since its edges carry the messages.
+//! The ranks form a grid with blocks as near to squares as their number allows. Of all divisions into columns
+//! × rows the one with the shortest cuts is chosen, since messages carry the edges.
 
 use std::ops::Range;
 
@@ -17,12 +17,12 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Pixels in a row.
+    /// Returns the number of pixels in a row.
     pub fn width(&self) -> usize {
         self.columns.len()
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn height(&self) -> usize {
         self.rows.len()
     }
@@ -42,18 +42,18 @@ pub enum Side {
 }
 
 impl Side {
-    /// All four.
+    /// All four sides.
     pub const ALL: [Self; 4] = [Self::Top, Self::Bottom, Self::Left, Self::Right];
 }
 
-/// The cut of a plate of `width` × `height` pixels into `across` × `down` blocks.
+/// The division of a plate of `width` × `height` pixels into `across` × `down` blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     width: usize,
     height: usize,
-    /// Blocks beside each other.
+    /// Number of blocks side by side.
     pub across: usize,
-    /// Blocks above each other.
+    /// Number of blocks one above the other.
     pub down: usize,
 }
 
@@ -61,12 +61,12 @@ impl Layout {
     /// Cuts a plate into as many blocks as there are ranks.
     ///
     /// # Errors
-    /// [`LaplaceError::MoreRanksThanRows`]: with at most one rank per row a cut exists for any number.
+    /// Returns [`LaplaceError::MoreRanksThanRows`]; with at most one rank per row a division always exists.
     pub fn new(width: usize, height: usize, ranks: usize) -> Result<Self, LaplaceError> {
         if ranks > height {
             return Err(LaplaceError::MoreRanksThanRows { ranks, rows: height });
         }
-        // One block across always fits, so the plain strips are where the search starts.
+        // One block across always fits, so the search starts with plain strips.
         let mut best = Self { width, height, across: 1, down: ranks };
         for across in 2..=ranks.min(width) {
             let other = Self { width, height, across, down: ranks / across };
@@ -77,12 +77,12 @@ impl Layout {
         Ok(best)
     }
 
-    /// Pixels along all cuts.
+    /// Returns the number of pixels along all cuts.
     fn cut_length(&self) -> usize {
         (self.across - 1) * self.height + (self.down - 1) * self.width
     }
 
-    /// The pixels `rank` owns. Ranks are numbered row after row of blocks.
+    /// Returns the pixels that `rank` owns. Ranks are numbered row by row of blocks.
     pub fn extent(&self, rank: usize) -> Extent {
         let share =
             |length: usize, parts: usize, nth: usize| length * nth / parts..length * (nth + 1) / parts;
@@ -92,12 +92,12 @@ impl Layout {
         }
     }
 
-    /// The extents of all ranks, in the order of ranks.
+    /// Returns the extents of all ranks, in the order of ranks.
     pub fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
         (0..self.across * self.down).map(|rank| self.extent(rank))
     }
 
-    /// The rank on that side of `rank`, if the plate does not end there.
+    /// Returns the rank on that side of `rank`, unless the plate ends there.
     pub fn neighbour(&self, rank: usize, side: Side) -> Option<usize> {
         let (column, row) = (rank % self.across, rank / self.across);
         match side {

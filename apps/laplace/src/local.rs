@@ -1,15 +1,15 @@
-//! Channels between the computing threads of one rank, whose edges need not leave the process.
+//! Channels between the computing threads of one rank, whose edges stay in the process.
 //!
-//! A channel hands over a vector, not its contents. A thread that waits looks for a while, gives its processor away now and then, and at last
-//! sleeps.
+//! A channel passes a vector without copying its content. A waiting thread polls for a while, yields its
+//! processor from time to time, and finally sleeps.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use crate::error::LaplaceError;
 
-/// Looks of a thread that waits before it sleeps.
+/// Polls of a waiting thread before it sleeps.
 const LOOKS: u32 = 1 << 12;
-/// Looks between two yields of the processor, which another thread may need to send what is waited for.
+/// Polls between two yields of the processor, which the sending thread may need.
 const LOOKS_BEFORE_YIELD: u32 = 1 << 6;
 
 /// The channels of one thread to and from all threads of its rank.
@@ -19,7 +19,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// The channels of each of so many threads.
+    /// Makes the channels for each of `threads` threads.
     pub fn between(threads: usize) -> Vec<Self> {
         let mut all: Vec<_> = (0..threads).map(|_| Self { to: vec![], from: vec![] }).collect();
         for sender in 0..threads {

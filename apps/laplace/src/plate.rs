@@ -1,14 +1,14 @@
-//! What the pixels of a plate say, and the temperatures of a plate or of a part of it.
+//! The meaning of the pixels of a plate, and the temperatures of a plate or of a part of it.
 //!
-//! A coloured pixel is fixed at `50 + 50 × (red − blue) / 255` degrees; a grey one (red, green and
-//! blue equal) is free and starts at `100 × grey / 255`; a transparent one (alpha below 128) is free
-//! and starts at 0. Whatever is outside of the plate is held at 0 degrees.
+//! A coloured pixel is fixed at `50 + 50 × (red − blue) / 255` degrees. A grey one (red, green and blue
+//! equal) is free and starts at `100 × grey / 255`. A transparent one (alpha below 128) is free and starts at
+//! 0. Everything outside of the plate is held at 0 degrees.
 
 use canele_show::Picture;
 
 use crate::layout::Extent;
 
-/// The hottest temperature a pixel can say, in degrees; the coldest is 0.
+/// The hottest temperature of a pixel, in degrees; the coldest is 0.
 pub const HOTTEST: f64 = 100.0;
 
 /// Temperatures of a rectangle of pixels, in rows from top to bottom.
@@ -18,25 +18,25 @@ pub struct Plate {
     pub width: usize,
     /// Rows.
     pub height: usize,
-    /// Degrees.
+    /// Temperatures in degrees.
     pub temperatures: Vec<f64>,
-    /// Which pixels keep their temperature.
+    /// True for each pixel that keeps its temperature.
     pub fixed: Vec<bool>,
 }
 
 impl Plate {
-    /// The plate a picture describes.
+    /// Returns the plate that a picture describes.
     pub fn from_picture(picture: &Picture) -> Self {
         let (temperatures, fixed) = picture.pixels.iter().map(|pixel| meaning(*pixel)).unzip();
         Self { width: picture.width, height: picture.height, temperatures, fixed }
     }
 
-    /// Number of pixels that are free.
+    /// Returns the number of free pixels.
     pub fn free_cells(&self) -> usize {
         self.fixed.iter().filter(|fixed| !**fixed).count()
     }
 
-    /// The part of the plate inside `extent`.
+    /// Returns the part of the plate inside `extent`.
     pub fn part(&self, extent: &Extent) -> Self {
         let mut part =
             Self { width: extent.width(), height: extent.height(), temperatures: vec![], fixed: vec![] };
@@ -57,7 +57,7 @@ impl Plate {
     }
 }
 
-/// The temperature in degrees a pixel says, and whether it is fixed.
+/// Returns the temperature of a pixel in degrees, and true if it is fixed.
 fn meaning([red, green, blue, alpha]: [u8; 4]) -> (f64, bool) {
     if alpha < 128 {
         (0.0, false)

@@ -1,4 +1,4 @@
-//! What a run tells of itself: a table for a person, or one JSON object for a program.
+//! The report on a run: a table for a person, or one JSON object for a program.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::layout::Layout;
 use crate::plate::Plate;
 use crate::solve::Outcome;
 
-/// A run that is over.
+/// A completed run.
 pub struct Run<'a> {
-    /// The plate, with the temperatures that were computed.
+    /// The plate, with the computed temperatures.
     pub plate: &'a Plate,
-    /// How it was cut.
+    /// The division of the plate.
     pub layout: Layout,
-    /// Ranks, and computing threads of each.
+    /// Number of ranks.
     pub ranks: usize,
     /// Computing threads of each rank.
     pub threads: usize,
-    /// How the sweeps ended.
+    /// The result of the sweeps.
     pub outcome: Outcome,
-    /// What all ranks sent.
+    /// The data that all ranks sent.
     pub moved: Moved,
     /// Time of communication, the mean of all threads.
     pub communication: Duration,
@@ -39,7 +39,7 @@ struct Figures {
 }
 
 impl Run<'_> {
-    /// Prints the run as the arguments ask for it; nothing if they ask for quiet.
+    /// Prints the run in the form that the arguments select; nothing for a quiet run.
     pub fn report(&self, arguments: &Arguments) {
         if arguments.json {
             self.print_json();

@@ -1,4 +1,4 @@
-//! A whole run as one rank sees it: read, hand out, sweep, collect, write, report.
+//! A whole run on one rank: read, distribute, sweep, collect, write, report.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -21,13 +21,13 @@ use crate::report::Run;
 use crate::solve::{Outcome, Stop, solve};
 use crate::team::Team;
 
-/// The plate that is taken when none is given.
+/// The plate for a run without one.
 const SAMPLE: &[u8] = include_bytes!("../sample.png");
 
 /// Runs the program on this rank. Rank 0 reads, writes and reports; the others only compute.
 ///
 /// # Errors
-/// Rank 0 says what is wrong; the others then get [`LaplaceError::GivenUp`].
+/// Rank 0 reports its error; the others then get [`LaplaceError::GivenUp`].
 pub fn run(arguments: &Arguments, job: &Job) -> Result<(), LaplaceError> {
     let ranks = Ranks::new(job, arguments.threads as usize);
     let Shared { whole, layout } = read_for_all(arguments, &ranks)?;
@@ -40,11 +40,11 @@ pub fn run(arguments: &Arguments, job: &Job) -> Result<(), LaplaceError> {
     Ok(())
 }
 
-/// What a thread has computed: the whole plate (only member 0), and how the sweeps ended.
+/// The result of a thread: the whole plate (only member 0), and the result of the sweeps.
 type Computed = (Option<Plate>, Outcome);
 
-/// Lets each thread of this rank compute its block. Returns the whole plate (rank 0 only), how the sweeps ended in thread 0, and the mean of the
-/// threads' times of communication.
+/// Lets each thread of this rank compute its block. Returns the whole plate (rank 0 only), the result of the
+/// sweeps in thread 0, and the mean communication time of the threads.
 fn compute(
     arguments: &Arguments,
     whole: Option<Plate>,
@@ -56,13 +56,13 @@ fn compute(
     let results: Vec<Result<Computed, LaplaceError>> = std::thread::scope(|scope| {
         let compute = |member| scope.spawn(move || compute_block(arguments, None, layout, member));
         let others: Vec<_> = members.map(compute).collect();
-        // The first thread of a rank is the one it was started with.
+        // The first computing thread of a rank is its main thread.
         let own = compute_block(arguments, whole, layout, first);
         let join =
             |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         std::iter::once(own).chain(others.into_iter().map(join)).collect()
     });
-    // A thread that gave up because another one did has nothing to say.
+    // A thread that gave up because of another one has no error of its own.
     if results.iter().any(Result::is_err) {
         let mut errors: Vec<_> = results.into_iter().filter_map(Result::err).collect();
         let own_fault = errors.iter().position(|error| !matches!(error, LaplaceError::GivenUp)).unwrap_or(0);
@@ -93,7 +93,7 @@ fn compute_block(
     Ok((whole, outcome))
 }
 
-/// The plate (rank 0 only) and how it is cut (known to all).
+/// The plate (rank 0 only) and its division (all ranks).
 struct Shared {
     whole: Option<Plate>,
     layout: Layout,
@@ -115,7 +115,7 @@ fn read_for_all(arguments: &Arguments, ranks: &Ranks<'_>) -> Result<Shared, Lapl
     Ok(Shared { whole, layout: cut(width, height, ranks)? })
 }
 
-/// The cut of a plate into a block for each computing thread.
+/// Returns the division of the plate into a block for each computing thread.
 fn cut(width: usize, height: usize, ranks: &Ranks<'_>) -> Result<Layout, LaplaceError> {
     Layout::new(width, height, ranks.members()).map_err(|error| match (ranks.ranks(), ranks.threads()) {
         (_, 1) => error,
@@ -123,7 +123,7 @@ fn cut(width: usize, height: usize, ranks: &Ranks<'_>) -> Result<Layout, Laplace
     })
 }
 
-/// Reads the plate and checks everything that can be checked before the work starts.
+/// Reads the plate and checks all conditions that can be checked before the work starts.
 fn read(arguments: &Arguments, ranks: &Ranks<'_>) -> Result<Plate, LaplaceError> {
     let (picture, name) = match &arguments.plate {
         Some(file) => (Picture::read(file)?, file.display().to_string()),
@@ -145,7 +145,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Progress as the user sees it.
+/// The progress shown to the user.
 struct View {
     progress: Progress,
     stop: Stop,
@@ -160,7 +160,7 @@ impl View {
         if !self.progress.is_shown() {
             return;
         }
-        // Heat spreads: the change shrinks about as one over the number of sweeps.
+        // Heat spreads, so the change shrinks about in proportion to one over the number of sweeps.
         let by_change = self.stop.tolerance / change.max(self.stop.tolerance);
         let by_sweeps = sweeps as f64 / self.stop.max_sweeps as f64;
         let text = format!("sweep {}, largest change {} degrees", grouped(sweeps), significant(change));

@@ -1,8 +1,8 @@
 //! The sweeps: half sweep, swap edges, half sweep, swap edges, until hardly anything changes.
 //!
-//! Only the colour that has just changed is swapped. The result is the same to the last bit for
-//! any number of ranks: every cell is computed from the same numbers in the same order, and the
-//! largest change, which decides when to stop, does not depend on the order of its parts.
+//! Only the colour that has just changed is swapped. The result is the same to the last bit for any number of
+//! ranks: every cell is computed from the same numbers in the same order. The largest change, which decides
+//! when to stop, does not depend on the order of its parts.
 
 use std::time::{Duration, Instant};
 
@@ -11,31 +11,31 @@ use crate::error::LaplaceError;
 use crate::layout::{Layout, Side};
 use crate::team::{Edge, Team};
 
-/// When the sweeps end.
+/// The condition that ends the sweeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Stop {
-    /// The largest change in a sweep, in degrees, is below this.
+    /// The sweeps end when the largest change in a sweep, in degrees, is below this.
     pub tolerance: f64,
-    /// So many sweeps are done.
+    /// The sweeps end after this number.
     pub max_sweeps: u64,
-    /// The change is looked at every so many sweeps, and in the last one.
+    /// The change is computed every so many sweeps, and in the last one.
     pub check_every: u64,
 }
 
-/// How the sweeps ended.
+/// The result of the sweeps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// Sweeps done.
+    /// Number of sweeps.
     pub sweeps: u64,
     /// Largest change in the last sweep, in degrees.
     pub change: f64,
     /// Time of all sweeps on this rank.
     pub time: Duration,
-    /// Part of it spent swapping edges and agreeing on the change, waiting included.
+    /// The part of it for swapping edges and agreeing on the change, including waits.
     pub communication: Duration,
 }
 
-/// Sweeps over the block until `stop`; `seen` is called at each look with sweeps and change.
+/// Sweeps over the block until `stop`. At each check of the change it calls `seen` with sweeps and change.
 pub fn solve<T: Team>(
     block: &mut Block,
     layout: &Layout,
@@ -57,7 +57,8 @@ pub fn solve<T: Team>(
     }
 }
 
-/// Sweep `number`, counted from 1. Returns the largest change of all blocks, in degrees, if this sweep is one in which it is looked at.
+/// Does sweep `number`, counted from 1. Returns the largest change of all blocks in degrees, if this sweep
+/// computes it.
 ///
 /// # Errors
 /// Communication failed.
@@ -87,21 +88,22 @@ pub fn sweep<T: Team>(
     Ok(Some(largest))
 }
 
-/// Of so many swaps one is timed, for reading the clock takes as long as a part of a swap; an odd number, so that both colours are.
+/// One of this number of swaps is timed, because reading the clock takes as long as a part of a swap. It is
+/// odd, so that both colours are timed.
 const SWAPS_PER_TIMED: u64 = 17;
 
-/// The edges of a block that border on other blocks, and the time that swapping them took.
+/// The edges of a block that border on other blocks, and the time of their swaps.
 pub struct Borders {
     sides: Vec<Side>,
     edges: Vec<Edge>,
     swaps: u64,
-    /// Time of those that were timed: the first one, and then one of [`SWAPS_PER_TIMED`].
+    /// Time of the timed swaps: the first one, and then one of [`SWAPS_PER_TIMED`].
     swapping: Duration,
     agreeing: Duration,
 }
 
 impl Borders {
-    /// The edges of block `rank` of a layout.
+    /// Makes the edges of block `rank` of a layout.
     pub fn new(layout: &Layout, rank: usize) -> Self {
         let neighbours = Side::ALL.into_iter().filter_map(|side| Some((side, layout.neighbour(rank, side)?)));
         let edge = |(side, peer)| (side, Edge { peer, outgoing: Vec::new(), incoming: Vec::new() });
@@ -109,7 +111,7 @@ impl Borders {
         Self { sides, edges, swaps: 0, swapping: Duration::ZERO, agreeing: Duration::ZERO }
     }
 
-    /// Time of all swaps, estimated from those that were timed, and of agreeing on the change.
+    /// Returns the time of all swaps, estimated from the timed ones, and of agreeing on the change.
     fn time(&self) -> Duration {
         let timed = self.swaps.div_ceil(SWAPS_PER_TIMED).max(1);
         self.agreeing + self.swapping.mul_f64(self.swaps as f64 / timed as f64)

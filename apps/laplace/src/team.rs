@@ -1,31 +1,32 @@
-//! The few ways in which those that compute talk to each other.
+//! The operations by which computing members communicate.
 
 use crate::error::LaplaceError;
 
-/// An edge swapped with a neighbour: what goes there and what comes from there.
+/// An edge that is swapped with a neighbour.
 #[derive(Debug)]
 pub struct Edge {
     /// The neighbour's number.
     pub peer: usize,
-    /// What the neighbour gets.
+    /// The values for the neighbour.
     pub outgoing: Vec<f64>,
-    /// What the neighbour sent; as long as what it sends.
+    /// The values of the neighbour; as long as those that it sends.
     pub incoming: Vec<f64>,
 }
 
-/// All that compute in a run, each a block of its own: the ranks, or all threads of all ranks. Each must make the same calls in
-/// the same order, except [`send`](Self::send) and [`receive`](Self::receive), which go in pairs.
+/// The members of a run, each with its own block: the ranks, or all threads of all ranks. Each member makes
+/// the same calls in the same order, except [`send`](Self::send) and [`receive`](Self::receive), which form
+/// pairs.
 pub trait Team {
-    /// Own number, from 0.
+    /// Returns the number of this member, from 0.
     fn rank(&self) -> usize;
-    /// How many compute.
+    /// Returns the number of members.
     fn size(&self) -> usize;
-    /// Sends to one of them.
+    /// Sends to one member.
     fn send(&mut self, to: usize, values: &[f64]) -> Result<(), LaplaceError>;
-    /// Receives from one of them; `values` is as long as what it sends.
+    /// Receives from one member; `values` is as long as the data that it sends.
     fn receive(&mut self, from: usize, values: &mut [f64]) -> Result<(), LaplaceError>;
     /// Swaps all edges with the neighbours at once.
     fn swap(&mut self, edges: &mut [Edge]) -> Result<(), LaplaceError>;
-    /// The largest value of all.
+    /// Returns the largest value of all members.
     fn maximum(&mut self, value: f64) -> Result<f64, LaplaceError>;
 }

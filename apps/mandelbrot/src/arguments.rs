@@ -8,7 +8,7 @@ use clap::Parser;
 use crate::error::MandelbrotError;
 use crate::view::View;
 
-/// The set lies within 2 of the origin; beyond this there is nothing to see.
+/// Farthest visible point: the set lies within 2 of the origin.
 const FARTHEST: f64 = 100.0;
 const LONGEST_SIDE: u64 = 65_535;
 
@@ -63,7 +63,7 @@ pub struct Size(pub usize, pub usize);
 pub struct Point(pub f64, pub f64);
 
 impl Arguments {
-    /// What to draw, checked against the number of ranks.
+    /// Returns the view to draw, checked against the number of ranks.
     pub fn view(&self, ranks: usize) -> Result<View, MandelbrotError> {
         let (Size(columns, rows), Point(x, y)) = (self.size, self.center);
         if ranks > rows {

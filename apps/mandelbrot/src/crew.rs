@@ -1,7 +1,7 @@
-//! Which ranks and threads compute: the numbers of the workers.
+//! The numbers of the workers: the ranks and threads that compute.
 //!
-//! Without threads every rank but the first is a worker, and the first is the master. With T threads each rank, the first one too, computes in T
-//! threads, and the master is one thread more of the first rank.
+//! Without threads every rank but the first is a worker, and the first is the master. With T threads each
+//! rank, including the first, computes in T threads, and the master is one more thread of the first rank.
 
 use std::ops::Range;
 
@@ -15,22 +15,23 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// The workers of so many ranks that compute in so many threads each; without a number of threads the first rank does not compute.
+    /// Makes the workers of `ranks` ranks with `threads` threads each; without a number of threads the first
+    /// rank does not compute.
     pub fn new(ranks: usize, threads: Option<usize>) -> Self {
         Self { ranks, threads }
     }
 
-    /// Number of workers; 0 for a rank that computes alone.
+    /// Returns the number of workers; 0 for a rank that computes alone.
     pub fn workers(&self) -> usize {
         self.threads.map_or(self.ranks - 1, |threads| self.ranks * threads)
     }
 
-    /// Number of computing threads of a rank that computes.
+    /// Returns the number of computing threads of a rank that computes.
     pub fn threads(&self) -> usize {
         self.threads.unwrap_or(1)
     }
 
-    /// The numbers of a rank's workers.
+    /// Returns the numbers of a rank's workers.
     pub fn of_rank(&self, rank: usize) -> Range<usize> {
         match self.threads {
             Some(threads) => rank * threads..(rank + 1) * threads,
@@ -38,10 +39,10 @@ impl Crew {
         }
     }
 
-    /// Says whether a request of a worker can come from a rank.
+    /// Checks that a request of a worker can come from a rank.
     ///
     /// # Errors
-    /// [`MandelbrotError::Stranger`]: the worker is not one of this rank.
+    /// Returns [`MandelbrotError::Stranger`] if the worker is not one of this rank.
     pub fn check(&self, worker: usize, rank: usize) -> Result<(), MandelbrotError> {
         if rank < self.ranks && self.of_rank(rank).contains(&worker) {
             return Ok(());

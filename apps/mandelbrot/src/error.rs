@@ -1,9 +1,9 @@
-//! What can go wrong, and whether the user or the job is at fault.
+//! Errors of the program, and the party at fault: the user or the job.
 
 use canele_show::PictureError;
 use canele_show::program::{Blame, Failure};
 
-/// Why a run ended without a picture.
+/// The error of a run that ended without a picture.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
 pub enum MandelbrotError {
@@ -23,7 +23,7 @@ pub enum MandelbrotError {
         "rank {rank} asked for work as worker {worker}, which is none of its threads: start all ranks with the same --threads"
     )]
     Stranger { worker: usize, rank: usize },
-    /// Rank 0 gave up and has said why.
+    /// Rank 0 gave up and has reported the error.
     #[error("rank 0 gave up")]
     GivenUp,
     #[error("communication failed: {0}")]

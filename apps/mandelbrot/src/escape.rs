@@ -1,6 +1,6 @@
-//! How fast a point escapes: z → z² + c from 0 until |z| > 2.
+//! The escape of a point: z → z² + c from 0 until |z| > 2.
 
-/// What became of a point.
+/// The result for a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fate {
     /// It did not escape within the limit.
@@ -14,18 +14,18 @@ pub enum Fate {
     },
 }
 
-/// Further iterations after the escape: they make |z| so large that the level is smooth.
+/// Iterations after the escape, which make |z| so large that the level is smooth.
 const FURTHER: u32 = 4;
 
-/// The fate of c = x + iy, and the iterations it took to find out.
+/// Returns the fate of c = x + iy, and the number of iterations that it took.
 pub fn escape(x: f64, y: f64, limit: u32) -> (Fate, u32) {
     if in_main_bodies(x, y) {
         return (Fate::Inside, 0);
     }
     let (mut re, mut im) = (0.0_f64, 0.0_f64);
-    // The squares of the test are those of the next iteration.
+    // The squares of the test are reused in the next iteration.
     let (mut re2, mut im2) = (0.0, 0.0);
-    // A point that comes back to where it was goes round for ever (Brent's cycle search).
+    // A point that returns to an earlier value repeats for ever (Brent's cycle search).
     let (mut old_re, mut old_im, mut renew_at) = (0.0, 0.0, 8);
     for count in 1..=limit {
         (re, im) = (re2 - im2 + x, 2.0 * re * im + y);
@@ -43,7 +43,7 @@ pub fn escape(x: f64, y: f64, limit: u32) -> (Fate, u32) {
     (Fate::Inside, limit)
 }
 
-/// Whether c lies in the large cardioid or the disc left of it, the two largest bodies of the set.
+/// Returns true if c lies in the large cardioid or the disc left of it, the two largest bodies of the set.
 fn in_main_bodies(x: f64, y: f64) -> bool {
     let (from_cusp, y2) = (x - 0.25, y * y);
     let q = from_cusp * from_cusp + y2;
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn known_counts() {
-        // 2: 2, 6. 1: 1, 2, 5. 0.5: 0.5, 0.75, 1.06…, 1.63…, 3.15…. -2 stays at 2 for ever.
+        // The orbits are 2: 2, 6. 1: 1, 2, 5. 0.5: 0.5, 0.75, 1.06…, 1.63…, 3.15…. -2 stays at 2 for ever.
         let expected = [
             (2.0, Some(2)),
             (1.0, Some(3)),

@@ -1,9 +1,9 @@
 //! Master and workers (DECK calls them master and slaves) over mailboxes: the only file of this program that
 //! communicates.
 //!
-//! The master has one mailbox, into which all workers post: a request, and with it the slice they
-//! have finished. Each worker has a mailbox of its own, into which the master posts the next slice,
-//! or an empty one when there is no more. A worker is a rank, or a thread of one: [`Crew`].
+//! The master has one mailbox, into which all workers post: a request, and with it their finished slice. Each
+//! worker has its own mailbox, into which the master posts the next slice, or an empty one at the end. A
+//! worker is a rank, or a thread of one: [`Crew`].
 //!
 //! ```text
 //!   worker → master   its number, first row, end row, iterations, samples    (rows 0 to 0: nothing yet)
@@ -28,43 +28,43 @@ const FIND_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Farm<'a> {
     job: &'a Job,
     flow: Flow,
-    /// Who computes.
+    /// The workers.
     pub crew: Crew,
 }
 
 impl<'a> Farm<'a> {
-    /// The farm of the ranks of `job`, each with so many computing threads; see [`Crew::new`].
+    /// Makes the farm of the ranks of `job`, each with `threads` computing threads; see [`Crew::new`].
     pub fn new(job: &'a Job, threads: Option<usize>) -> Self {
         Self { job, flow: job.world(), crew: Crew::new(job.size() as usize, threads) }
     }
 
-    /// Own number; 0 is the master.
+    /// Returns the number of this rank; 0 is the master.
     pub fn rank(&self) -> usize {
         self.job.rank().0 as usize
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn size(&self) -> usize {
         self.job.size() as usize
     }
 
-    /// Rank 0 says whether the work begins; all get its answer.
+    /// Broadcasts rank 0's decision to begin the work; all ranks return it.
     ///
     /// # Errors
-    /// Communication failed; so of all calls.
+    /// Communication failed, as for all calls.
     pub fn agree(&self, begin: bool) -> Result<bool, MandelbrotError> {
         let mut word = [u8::from(begin)];
         self.flow.broadcast(Rank(0), &mut word)?;
         Ok(word[0] != 0)
     }
 
-    /// Rank 0: hands out all slices and takes them back; calls `seen` after each.
+    /// Rank 0: distributes all slices and collects them; calls `seen` after each.
     ///
     /// # Errors
-    /// A worker returned what it was not asked for. It and the others then get no more work.
+    /// A worker returned a slice that it was not asked for. Then no worker gets more work.
     pub fn master(&self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
         let (endpoint, workers) = (self.job.endpoint(), self.crew.workers());
-        // No worker asks twice before it was answered: none ever waits for room.
+        // No worker asks again before it was answered, so none ever waits for room.
         let requests = endpoint.create_mailbox(MASTER, workers)?;
         let find = |worker| endpoint.find_mailbox(&worker_box(worker), FIND_TIMEOUT);
         let boxes = (0..workers).map(find).collect::<Result<Vec<MailboxSender>, _>>()?;
@@ -80,7 +80,8 @@ impl<'a> Farm<'a> {
             let (worker, finished) = match checked {
                 Ok(request) => request,
                 Err(error) => {
-                    // Workers that still compute must not wait for more; those that have ended need nothing.
+                    // Workers that still compute must not wait for more; those that have ended need no
+                    // message.
                     boxes.iter().for_each(|worker| drop(worker.post(answer(0..0))));
                     return Err(error);
                 }
@@ -96,7 +97,7 @@ impl<'a> Farm<'a> {
         result
     }
 
-    /// One worker: computes slices until there are none. Returns the time spent asking for them.
+    /// Runs one worker: computes slices until there are none. Returns the time spent asking for them.
     ///
     /// # Errors
     /// Communication failed.
@@ -118,7 +119,8 @@ impl<'a> Farm<'a> {
         }
     }
 
-    /// What all ranks moved, and the mean of the times of all workers, of whose sum each rank gives its part; right on rank 0 only.
+    /// Returns the data moved by all ranks, and the mean of the times of all workers. Each rank passes the
+    /// sum of its workers. It is valid on rank 0 only.
     ///
     /// # Errors
     /// Communication failed.

@@ -1,9 +1,9 @@
-//! Colours of the picture: the inside black, outside a circle of colours without steps.
+//! The colours of the picture: the inside is black, the outside follows a smooth circle of colours.
 
 use crate::escape::Fate;
 
-/// The circle: deep blue, blue, white, orange, nearly black, and round again.
-/// Place on the circle (0 to 1), then red, green, blue.
+/// The circle: deep blue, blue, white, orange, nearly black, and deep blue again. Each entry has the place on
+/// the circle (0 to 1), then red, green, blue.
 const CIRCLE: [(f64, [f64; 3]); 6] = [
     (0.0, [0.0, 7.0, 100.0]),
     (0.16, [32.0, 107.0, 203.0]),
@@ -16,11 +16,11 @@ const CIRCLE: [(f64, [f64; 3]); 6] = [
 /// Times around the circle for each doubling of the level.
 const ROUNDS_PER_DOUBLING: f64 = 0.6;
 
-/// The red, green and blue of a point.
+/// Returns the red, green and blue of a point.
 pub fn colour(fate: Fate) -> [u8; 3] {
     match fate {
         Fate::Inside => [0, 0, 0],
-        // By the logarithm, so that the crowd of high levels near the set is not noise.
+        // The logarithm prevents noise from the many high levels near the set.
         Fate::Escaped { level, .. } => on_circle((level + 1.0).log2() * ROUNDS_PER_DOUBLING),
     }
 }
@@ -30,7 +30,7 @@ fn on_circle(rounds: f64) -> [u8; 3] {
     let after = CIRCLE.iter().position(|(start, _)| *start > place).unwrap_or(CIRCLE.len() - 1);
     let ((start, from), (end, to)) = (CIRCLE[after - 1], CIRCLE[after]);
     let part = (place - start) / (end - start);
-    // Slow at both ends, so that no edge shows where two pieces meet.
+    // The curve is flat at both ends, so that no edge shows between two pieces.
     let part = part * part * (3.0 - 2.0 * part);
     [0, 1, 2].map(|nth| (from[nth] + part * (to[nth] - from[nth])).round() as u8)
 }

@@ -1,4 +1,4 @@
-//! What a run tells of itself: a table for a person, or one JSON object for a program.
+//! The report on a run: a table for a person, or one JSON object for a program.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use crate::crew::Crew;
 use crate::slices::Work;
 use crate::view::View;
 
-/// A run that is over.
+/// A completed run.
 pub struct Run<'a> {
-    /// What was drawn.
+    /// The view that was drawn.
     pub view: &'a View,
     /// The picture.
     pub work: &'a Work,
     /// Number of ranks.
     pub ranks: usize,
-    /// Who computed.
+    /// The workers.
     pub crew: Crew,
-    /// From the first slice that was handed out to the last that came back.
+    /// Time from the first slice distributed to the last one collected.
     pub time: Duration,
-    /// What all ranks sent.
+    /// The data that all ranks sent.
     pub moved: Moved,
-    /// How long a worker asked and waited, the mean of all.
+    /// Mean time that a worker asked and waited.
     pub waited: Duration,
 }
 
@@ -40,7 +40,7 @@ struct Figures {
 }
 
 impl Run<'_> {
-    /// Prints the run as the arguments ask for it; nothing if they ask for quiet.
+    /// Prints the run in the form that the arguments select; nothing for a quiet run.
     pub fn report(&self, arguments: &Arguments) {
         if arguments.json {
             self.print_json();
@@ -92,7 +92,7 @@ impl Run<'_> {
     }
 }
 
-/// A number that tells pictures apart: FNV-1a, 64 bits, of red, green and blue of all pixels, row after row.
+/// Returns a checksum of the picture: FNV-1a, 64 bits, of red, green and blue of all pixels, row after row.
 fn checksum(picture: &Picture) -> u64 {
     let samples = picture.pixels.iter().flat_map(|pixel| &pixel[..3]);
     samples.fold(0xcbf2_9ce4_8422_2325, |sum, sample| {

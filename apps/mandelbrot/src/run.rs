@@ -18,7 +18,7 @@ use crate::view::View;
 /// Runs the program on this rank. Rank 0 checks, writes and reports.
 ///
 /// # Errors
-/// Rank 0 says what is wrong; the others then get [`MandelbrotError::GivenUp`].
+/// Rank 0 reports its error; the others then get [`MandelbrotError::GivenUp`].
 pub fn run(arguments: &Arguments, farm: &Farm) -> Result<(), MandelbrotError> {
     let view = arguments.view(farm.size());
     if farm.rank() > 0 {
@@ -26,7 +26,7 @@ pub fn run(arguments: &Arguments, farm: &Farm) -> Result<(), MandelbrotError> {
             return Err(MandelbrotError::GivenUp);
         }
         let (view, mut workers) = (view?, farm.crew.of_rank(farm.rank()));
-        // The first worker of a rank is the thread it was started with.
+        // The first worker of a rank is its main thread.
         let first = workers.next().expect("a rank that has no master has a worker");
         let (own, others) = with_workers(farm, &view, workers, || farm.worker(first, &view))?;
         return farm.sum_up(own + others).map(drop);
@@ -44,7 +44,8 @@ pub fn run(arguments: &Arguments, farm: &Farm) -> Result<(), MandelbrotError> {
     Ok(())
 }
 
-/// Does `own` while workers of this rank work, each in a thread. Returns also the sum of the times they spent asking.
+/// Runs `own` while workers of this rank compute, each in a thread. Returns also the sum of their times spent
+/// asking.
 fn with_workers<T>(
     farm: &Farm,
     view: &View,
@@ -57,14 +58,14 @@ fn with_workers<T>(
         let own = own();
         let join =
             |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // All threads have ended before anything is given up.
+        // All threads end before an error is returned.
         let waited: Vec<Result<Duration, _>> = workers.into_iter().map(join).collect();
         let value = own?;
         Ok((value, waited.into_iter().sum::<Result<Duration, _>>()?))
     })
 }
 
-/// Rank 0: the picture, by the workers or alone.
+/// Rank 0: returns the picture, computed by the workers or alone.
 fn draw(arguments: &Arguments, farm: &Farm, view: &View) -> Result<Work, MandelbrotError> {
     let mut work = Work::new(view, arguments.slice_rows as usize, farm.crew.workers().max(1));
     let mut progress = Progress::new("mandelbrot", !arguments.quiet);

@@ -1,4 +1,4 @@
-//! Slices of the picture: computing one, and the master's record of which are done.
+//! Slices of the picture: their computation, and the master's record of finished ones.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub type Slice = Range<usize>;
 pub struct Finished {
     /// Its rows.
     pub slice: Slice,
-    /// Iterations it took.
+    /// Number of iterations.
     pub iterations: u64,
     /// Red, green, blue of each pixel, row after row.
     pub samples: Vec<u8>,
@@ -38,24 +38,24 @@ pub fn compute(view: &View, slice: Slice) -> Finished {
     Finished { slice, iterations, samples }
 }
 
-/// What the master knows: the picture so far and who computes what.
+/// The master's record: the picture so far, and the slice of each worker.
 pub struct Work {
     picture: Picture,
     slice_rows: usize,
-    /// Rows from here on have not been handed out.
+    /// The first row that was not distributed.
     next_row: usize,
-    /// Rows that are in the picture.
+    /// Number of rows in the picture so far.
     rows_done: usize,
-    /// What each worker was asked for and has not returned.
+    /// The slice of each worker that has not been returned.
     asked: Vec<Option<Slice>>,
-    /// Slices in the picture.
+    /// Number of slices in the picture.
     pub slices: u64,
-    /// Iterations spent on them.
+    /// Number of iterations for them.
     pub iterations: u64,
 }
 
 impl Work {
-    /// Nothing done yet, for so many workers.
+    /// Makes the record of a fresh picture for `workers` workers.
     pub fn new(view: &View, slice_rows: usize, workers: usize) -> Self {
         let pixels = vec![[0, 0, 0, 255]; view.columns * view.rows];
         let picture = Picture { width: view.columns, height: view.rows, pixels };
@@ -70,7 +70,7 @@ impl Work {
         }
     }
 
-    /// The next slice for `worker`, which has returned its last one; none when all are handed out.
+    /// Returns the next slice for `worker`, which has returned its last one; none when all are distributed.
     pub fn next(&mut self, worker: usize) -> Option<Slice> {
         let end = self.next_row.saturating_add(self.slice_rows).min(self.picture.height);
         let slice = self.next_row..end;
@@ -82,7 +82,7 @@ impl Work {
     /// Puts a slice that `worker` has finished into the picture.
     ///
     /// # Errors
-    /// [`MandelbrotError::NotAsked`] if it is not the slice that the worker was asked for.
+    /// Returns [`MandelbrotError::NotAsked`] if it is not the slice that the worker was asked for.
     pub fn finished(&mut self, worker: usize, finished: &Finished) -> Result<(), MandelbrotError> {
         let Slice { start, end } = finished.slice;
         let asked = self.asked.get_mut(worker).and_then(Option::take);
@@ -100,12 +100,12 @@ impl Work {
         Ok(())
     }
 
-    /// The part of the picture that is done, 0 to 1.
+    /// Returns the finished part of the picture, 0 to 1.
     pub fn done(&self) -> f64 {
         self.rows_done as f64 / self.picture.height as f64
     }
 
-    /// The picture; complete once every slice has been returned.
+    /// Returns the picture, which is complete once every slice has been returned.
     pub fn picture(&self) -> &Picture {
         &self.picture
     }
@@ -117,7 +117,7 @@ mod tests {
 
     const VIEW: View = View { columns: 12, rows: 17, x: -0.6, y: 0.1, step: 0.2, limit: 200 };
 
-    /// Computes all with workers that finish in an odd order.
+    /// Computes all slices with workers that finish out of order.
     fn by_workers(slice_rows: usize, workers: usize) -> Work {
         let mut work = Work::new(&VIEW, slice_rows, workers + 1);
         let mut busy: Vec<(usize, Slice)> = vec![];

@@ -1,6 +1,6 @@
-//! Which number each pixel of the picture stands for.
+//! The number of each pixel of the picture.
 
-/// What to draw.
+/// The view to draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct View {
     /// Pixels in a row.
@@ -18,7 +18,7 @@ pub struct View {
 }
 
 impl View {
-    /// The number x + iy of a pixel; x grows to the right, y upwards.
+    /// Returns the number x + iy of a pixel; x grows to the right, y upwards.
     pub fn number(&self, column: usize, row: usize) -> (f64, f64) {
         let from_middle = |place: usize, length: usize| place as f64 + 0.5 - length as f64 / 2.0;
         (
@@ -27,7 +27,7 @@ impl View {
         )
     }
 
-    /// Whether neighbouring pixels are so near that rounding would make blocks of them.
+    /// Returns true if neighbouring pixels are so close that rounding would merge them.
     pub fn is_too_deep(&self) -> bool {
         self.step < 8.0 * f64::EPSILON * self.x.abs().max(self.y.abs()).max(0.01)
     }

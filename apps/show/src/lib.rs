@@ -1,8 +1,9 @@
-//! What the example programs show to a person: pictures in PNG files, progress on standard error,
-//! complaints, a table of what moved between the ranks, and the same as JSON for programs. Files of unknown length are read up to a bound.
+//! Output of the example programs for a person: PNG pictures, progress and errors on standard error, and a
+//! table of moved data. For programs there is the table as JSON. Files of unknown length are read up to a
+//! bound.
 //!
-//! It joins the job but never communicates: the programs bring together what the ranks have counted, and a rank that
-//! must stay silent simply does not call it.
+//! It joins the job but never communicates: the programs collect the counters of the ranks. A rank that must
+//! stay silent does not call it.
 #![forbid(unsafe_code)]
 
 pub mod measured;

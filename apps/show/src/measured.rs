@@ -1,24 +1,24 @@
-//! What a run measured of itself, as one JSON object for programs that read it.
+//! The measurements of a run, as one JSON object for programs that read it.
 
 use std::io::Write;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// The figures that all programs have in common, and a program's own beside them.
+/// The figures that all programs have in common, and those of one program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured<T> {
     /// Name of the program.
     pub program: &'static str,
-    /// Ranks that computed it.
+    /// Number of ranks.
     pub ranks: usize,
     /// Computing threads of each rank.
     pub threads: usize,
     /// Seconds of the computation, without input and output.
     pub seconds: f64,
-    /// Part of these that was spent in communication, waiting for other ranks included: 0 to 1.
+    /// The part of these spent in communication, including waits for other ranks: 0 to 1.
     pub communication: f64,
-    /// Figures of this program only; their names stand beside the others.
+    /// Figures of this program only, on the same level as the others.
     #[serde(flatten)]
     pub own: T,
 }
@@ -28,12 +28,12 @@ impl<T: Serialize> Measured<T> {
     pub fn print(&self) {
         // Numbers and texts in a structure can always be written as JSON.
         let text = serde_json::to_string(self).expect("figures are plain numbers");
-        // A reader that left (a closed pipe) is no reason to fail.
+        // A closed pipe is no reason to fail.
         let _ = writeln!(std::io::stdout(), "{text}");
     }
 }
 
-/// A part of a whole time, from 0 to 1; 0 of no time.
+/// Returns a part of a whole time, from 0 to 1; 0 if the whole is zero.
 pub fn share(part: Duration, whole: Duration) -> f64 {
     if whole.is_zero() { 0.0 } else { (part.as_secs_f64() / whole.as_secs_f64()).min(1.0) }
 }

@@ -1,4 +1,4 @@
-//! The summary at the end of a run: what a job moved between its ranks, and readable numbers.
+//! The summary at the end of a run: the data that a job moved between its ranks, and readable numbers.
 
 use std::fmt;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use canele::{Counter, Snapshot};
 
-/// The protocols by which a message can go: name, counter of messages sent, counter of their bytes.
+/// The protocols of messages: name, counter of messages sent, counter of their bytes.
 const PROTOCOLS: [(&str, Counter, Counter); 6] = [
     ("short", Counter::ShortSent, Counter::ShortSentBytes),
     ("eager", Counter::EagerSent, Counter::EagerSentBytes),
@@ -16,15 +16,15 @@ const PROTOCOLS: [(&str, Counter, Counter); 6] = [
     ("local", Counter::LocalSent, Counter::LocalSentBytes),
 ];
 
-/// What one rank, or all ranks of a job together, sent by each protocol.
+/// The data that one rank, or all ranks of a job together, sent by each protocol.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moved([u64; Self::NUMBERS]);
 
 impl Moved {
-    /// How many numbers it consists of.
+    /// The number of its numbers.
     pub const NUMBERS: usize = 2 * PROTOCOLS.len();
 
-    /// What a rank sent, by its counters.
+    /// Returns the data that a rank sent, from its counters.
     pub fn by(counters: &Snapshot) -> Self {
         let mut numbers = [0; Self::NUMBERS];
         for ((_, messages, bytes), pair) in PROTOCOLS.iter().zip(numbers.chunks_exact_mut(2)) {
@@ -33,12 +33,12 @@ impl Moved {
         Self(numbers)
     }
 
-    /// Its numbers, to be added up over the ranks place by place.
+    /// Returns its numbers, for a sum over the ranks element by element.
     pub fn numbers(&self) -> [u64; Self::NUMBERS] {
         self.0
     }
 
-    /// From [`Self::numbers`], or the sums of those of several ranks.
+    /// Makes it from [`Self::numbers`], or from the sums of those of several ranks.
     pub fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
         Self(numbers)
     }
@@ -63,26 +63,26 @@ impl fmt::Display for Moved {
     }
 }
 
-/// A part of a whole time, for example `12.3 %`.
+/// Returns a part of a whole time as text, for example `12.3 %`.
 pub fn percent(part: Duration, whole: Duration) -> String {
     let whole = whole.as_secs_f64().max(f64::MIN_POSITIVE);
     format!("{:.1} %", 100.0 * part.as_secs_f64() / whole)
 }
 
-/// Prints a summary on standard output: a name and a text in each line.
+/// Prints a summary on standard output, with a name and a text in each line.
 pub fn print_table(lines: &[(&str, String)]) {
     let table: String = lines.iter().map(|(name, text)| format!("{name:<14} {text}\n")).collect();
-    // A reader that left (a closed pipe) is no reason to fail: the picture is written.
+    // A closed pipe is no reason to fail: the picture is written.
     let _ = std::io::stdout().write_all(table.as_bytes());
 }
 
-/// A number to three significant digits: `1.36`, `0.000999`.
+/// Returns a number with three significant digits: `1.36`, `0.000999`.
 pub fn significant(value: f64) -> String {
     let rounded = format!("{value:.2e}").parse().unwrap_or(value);
     format!("{rounded}")
 }
 
-/// A count with a comma between groups of three digits: `1,234,567`.
+/// Returns a count with a comma between groups of three digits: `1,234,567`.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -95,7 +95,7 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
-/// A number of bytes in the decimal unit that fits: `17 B`, `4.2 kB`, `1.3 GB`.
+/// Returns a number of bytes in a fitting decimal unit: `17 B`, `4.2 kB`, `1.3 GB`.
 pub fn readable_bytes(bytes: u64) -> String {
     let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     let fits = units.iter().find(|(_, size)| bytes as f64 >= *size);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use canele_sys::bounded_read::{Bounded, MOST_DATA};
 
-/// More pixels than this are refused: 2²⁸ is 16384 × 16384.
+/// Most pixels of a picture: 2²⁸ is 16384 × 16384.
 pub const MOST_PIXELS: u64 = 1 << 28;
 
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
@@ -25,7 +25,7 @@ pub struct Picture {
     pub pixels: Vec<[u8; 4]>,
 }
 
-/// Why a picture cannot be read or written. All say which file and what to do.
+/// The error of a picture that cannot be read or written. Each names the file and a remedy.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
 pub enum PictureError {
@@ -50,7 +50,7 @@ impl Picture {
         let failed = |cause| PictureError::Unreadable { file: name.clone(), cause };
         let source = File::open(file).map_err(failed)?;
         let mut bytes = Vec::new();
-        // The signature first: what is no picture may be endless.
+        // The signature is read first, because a file that is no picture may be endless.
         (&source).take(SIGNATURE.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
         if bytes == SIGNATURE {
             Bounded::new(source, MOST_DATA).read_to_end(&mut bytes).map_err(failed)?;
@@ -58,13 +58,14 @@ impl Picture {
         Self::decode(&bytes, &name)
     }
 
-    /// Reads a PNG held in memory; `name` stands for it in errors.
+    /// Reads a PNG in memory; errors call it `name`.
     pub fn decode(bytes: &[u8], name: &str) -> Result<Self, PictureError> {
         let file = || name.to_string();
         if !bytes.starts_with(&SIGNATURE) {
             return Err(PictureError::NotPng { file: file() });
         }
-        // The header comes first at a fixed place; the decoder calls an empty picture merely damaged.
+        // The header is at a fixed place at the start. It is checked here because the decoder reports an
+        // empty picture as damaged.
         let side = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes);
         if side(16) == Some(0) || side(20) == Some(0) {
             return Err(PictureError::Empty { file: file() });
@@ -110,9 +111,9 @@ impl Picture {
     }
 }
 
-/// Checks that `file` can be written, leaving everything as it was.
+/// Checks that `file` can be written, without changing anything.
 ///
-/// A file that exists is only opened (it may be a device); one that does not is made and removed.
+/// An existing file is only opened (it may be a device); a missing one is made and removed.
 pub fn check_writable(file: &Path) -> Result<(), PictureError> {
     let failed = |cause| PictureError::Unwritable { file: file.display().to_string(), cause };
     match OpenOptions::new().write(true).create_new(true).open(file) {

@@ -1,6 +1,6 @@
-//! The frame of a program: it joins the job, reads its arguments, runs, and says what went wrong.
+//! The frame of a program: it joins the job, reads its arguments, runs, and reports errors.
 //!
-//! Every rank of a job gets the same arguments and finds the same mistakes; only rank 0 complains of them.
+//! Every rank of a job gets the same arguments and finds the same mistakes; only rank 0 reports them.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -11,25 +11,26 @@ use canele::{Job, Rank};
 use canele_sys::printable;
 use clap::Parser;
 
-/// Who can do something about a failure.
+/// The party at fault for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
-    /// The user, who can repair it: the program exits with 2.
+    /// The user can repair it: the program exits with 2.
     User,
-    /// The job; it concerns all ranks alike: 1.
+    /// The job is at fault; all ranks are affected equally. The program exits with 1.
     Job,
-    /// One rank, which is named: 1.
+    /// One rank is at fault, and is named. The program exits with 1.
     Rank,
-    /// This rank only follows rank 0, which gave up and says why: 0, for the job must not end before it has spoken.
+    /// This rank follows rank 0, which gave up and reports the error. It exits with 0, because the job must
+    /// not end before that report.
     Follower,
 }
 
-/// How a program fails.
+/// An error of a program.
 pub trait Failure: Display + From<canele::Error> {
-    /// Who can do something about it.
+    /// Returns the party at fault.
     fn blame(&self) -> Blame;
 
-    /// The status to exit with.
+    /// Returns the exit status.
     fn exit_status(&self) -> u8 {
         match self.blame() {
             Blame::User => 2,
@@ -55,14 +56,16 @@ pub fn main<A: Parser, F: Failure>(name: &str, run: impl FnOnce(&A, &Job) -> Res
         Err(error) if rank == Rank(0) => complain(name, error),
         Err(_) => 0,
     };
-    // Also after a mistake of the user: rank 0's status tells of it, and no rank has failed to take part.
+    // This also follows a mistake of the user: rank 0's status reports it, and no rank may look as if it had
+    // failed.
     match job.finish() {
         Ok(()) => status.into(),
         Err(error) => failed(name, rank, &F::from(error)).into(),
     }
 }
 
-/// The arguments of the program, the first of which is its name: in a file with several programs it stands behind that of the file.
+/// Returns the arguments of the program, beginning with its name. In a file with several programs the name
+/// follows that of the file.
 fn own_arguments(mut arguments: Vec<OsString>, name: &str) -> Vec<OsString> {
     let is_named = |word: &OsString| Path::new(word).file_name() == Some(name.as_ref());
     if !arguments.first().is_some_and(is_named) && arguments.get(1).is_some_and(|word| word == name) {
@@ -71,7 +74,7 @@ fn own_arguments(mut arguments: Vec<OsString>, name: &str) -> Vec<OsString> {
     arguments
 }
 
-/// Says what went wrong, unless rank 0 does; returns the status to exit with.
+/// Reports an error, unless rank 0 does; returns the exit status.
 fn failed(name: &str, rank: Rank, failure: &impl Failure) -> u8 {
     match failure.blame() {
         Blame::Follower => {}
@@ -81,16 +84,16 @@ fn failed(name: &str, rank: Rank, failure: &impl Failure) -> u8 {
     failure.exit_status()
 }
 
-/// Says something on standard error; text of files and other programs in it is only shown, whatever a terminal would make of it.
+/// Prints a message on standard error. Control characters from files and other programs are made visible.
 fn say(name: &str, text: &str) {
     eprintln!("{name}: {}", printable::lines(text));
 }
 
-/// Says on standard error what is wrong with the arguments, or on standard output the text of
-/// `--help` or `--version`; returns the exit status: 2 for wrong arguments, else 0.
+/// Prints an error in the arguments on standard error, or the text of `--help` or `--version` on standard
+/// output. Returns the exit status: 2 for wrong arguments, else 0.
 fn complain(name: &str, error: &clap::Error) -> u8 {
     if !error.use_stderr() {
-        // A closed standard output has no reader to tell.
+        // If standard output is closed, there is no reader to inform.
         let _ = error.print();
         return 0;
     }

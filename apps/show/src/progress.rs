@@ -5,12 +5,12 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Steps of the bar; the finest progress that can be seen.
+/// Steps of the bar, which limit its resolution.
 const STEPS: u64 = 1000;
-/// Where standard error is no terminal: a line each time so many hundredths are done.
+/// Hundredths of the work for each line, if standard error is no terminal.
 const PERCENT_PER_LINE: u64 = 10;
 
-/// How far a run is. Dropping it removes the bar.
+/// The progress of a run. Dropping it removes the bar.
 pub struct Progress {
     program: &'static str,
     shown: Shown,
@@ -23,7 +23,7 @@ enum Shown {
 }
 
 impl Progress {
-    /// Progress that is shown if `wanted` (rank 0, not quiet).
+    /// Makes a progress display that is shown if `wanted` (rank 0, not quiet).
     pub fn new(program: &'static str, wanted: bool) -> Self {
         let shown = match (wanted, std::io::stderr().is_terminal()) {
             (false, _) => Shown::Nothing,
@@ -33,12 +33,12 @@ impl Progress {
         Self { program, shown }
     }
 
-    /// Returns true if progress is shown; if not, work that only serves to show it may be left out.
+    /// Returns true if progress is shown; otherwise work for its display may be left out.
     pub fn is_shown(&self) -> bool {
         !matches!(self.shown, Shown::Nothing)
     }
 
-    /// Shows that the part `done` (0 to 1) of the work is behind us; `text` says it in words.
+    /// Shows that the part `done` (0 to 1) of the work is finished; `text` describes it in words.
     pub fn at(&mut self, done: f64, text: impl Display) {
         let done = done.clamp(0.0, 1.0);
         match &mut self.shown {
@@ -69,7 +69,7 @@ impl Drop for Progress {
 fn bar(program: &'static str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{prefix} [{elapsed}] {bar:40.208} {percent:>3} %  {wide_msg}");
-    // The template is a constant; were it wrong, the plain bar still shows progress.
+    // The template is a constant; if it were wrong, the plain bar would still show progress.
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╾─"));
     bar.set_prefix(program);
     bar

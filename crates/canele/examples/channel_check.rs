@@ -1,5 +1,5 @@
-//! Channels checked between ranks 0 and 1: `canele run -n 2 channel_check`. Ends with an error if anything is lost or
-//! changed.
+//! Checks channels between ranks 0 and 1: `canele run -n 2 channel_check`. Ends with an error if a message is
+//! lost or changed.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn content(size: usize) -> Vec<u8> {
     (0..size).map(|n| (n * 31 + size) as u8).collect()
 }
 
-/// One message from parts of other lengths than it is received in.
+/// Sends one message in parts, and receives it in parts of other lengths.
 fn lists(me: u32, channel: &Channel) -> Checked {
     for size in SIZES {
         let all = content(size);
@@ -50,7 +50,7 @@ fn lists(me: u32, channel: &Channel) -> Checked {
     Ok(())
 }
 
-/// Buffers in regions, at either end.
+/// Sends and receives with buffers in regions, at either end.
 fn regions(me: u32, endpoint: &Endpoint, channel: &Channel, sender: bool, receiver: bool) -> Checked {
     for size in SIZES {
         let all = content(size);
@@ -79,7 +79,7 @@ fn regions(me: u32, endpoint: &Endpoint, channel: &Channel, sender: bool, receiv
     Ok(())
 }
 
-/// What one channel carries is not seen on another; order holds within each.
+/// Checks that messages of one channel are not received on another, and that each channel keeps its order.
 fn apart(me: u32, first: &Channel, second: &Channel) -> Checked {
     if me == 0 {
         for n in 0..1000u32 {
@@ -101,7 +101,7 @@ fn apart(me: u32, first: &Channel, second: &Channel) -> Checked {
     Ok(())
 }
 
-/// Deadlines and ranges.
+/// Checks deadlines and ranges.
 fn limits(me: u32, endpoint: &Endpoint, channel: &Channel) -> Checked {
     let region = endpoint.region(100)?;
     let short = Duration::from_millis(5);
@@ -126,7 +126,7 @@ fn limits(me: u32, endpoint: &Endpoint, channel: &Channel) -> Checked {
     Ok(())
 }
 
-/// The same regions on an ordinary flow.
+/// Sends the same regions on an ordinary flow.
 fn flows(me: u32, job: &Job) -> Checked {
     let (world, size) = (job.world(), 1 << 20);
     let region = job.endpoint().region(size)?;

@@ -1,9 +1,12 @@
-//! Compares every collective with what it means, for many sizes and roots.
+//! Compares the results of every collective with a reference, for many sizes and roots.
 //!
-//! `canele run -n 5 collective_check` checks; `canele run -n 5 --on-failure continue collective_check die 2 1000` lets
-//! rank 2 die amid collectives of 1000 numbers and checks that all others are told so; `canele run -n 5 collective_check leave
-//! 100000` lets rank 0 end as soon as it has given so many numbers, and checks that the others, who come late, get them;
-//! `canele run -n 5 collective_check disagree` checks that who expects more than rank 0 gives is told so.
+//! - `canele run -n 5 collective_check` compares the results.
+//! - `canele run -n 5 --on-failure continue collective_check die 2 1000` makes rank 2 die during collectives
+//!   of 1000 numbers and checks that all others are informed.
+//! - `canele run -n 5 collective_check leave 100000` ends rank 0 as soon as it has given so many numbers, and
+//!   checks that late ranks get them.
+//! - `canele run -n 5 collective_check disagree` checks that a rank that expects more than rank 0 gives gets
+//!   an error.
 
 use canele::{Error, Failure, Flow, Job, Op, Rank};
 
@@ -29,7 +32,7 @@ fn main() -> Outcome {
     Ok(job.finish()?)
 }
 
-/// Numbers that all ranks agree on (Marsaglia's xorshift).
+/// Generates the same numbers on all ranks (Marsaglia's xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -40,14 +43,15 @@ impl Dice {
         (self.0 % limit as u64) as usize
     }
 
-    /// Mostly short, sometimes long.
+    /// Returns a length, mostly short and sometimes long.
     fn length(&mut self) -> usize {
         let limit = [1, 8, 100, 3000, 40_000][self.below(5)];
         self.below(limit + 1)
     }
 }
 
-/// What rank `rank` gives in round `round`; small whole numbers, so that sums are exact in any order.
+/// Returns the input of rank `rank` in round `round`: small whole numbers, so that sums are exact in any
+/// order.
 fn given(rank: usize, round: usize, length: usize) -> Vec<f64> {
     (0..length).map(|at| ((rank * 31 + round * 7 + at) % 101) as f64).collect()
 }
@@ -124,7 +128,7 @@ fn same(what: &str, round: usize, found: &[f64], expected: &[f64]) -> Outcome {
     }
 }
 
-/// Each thread has a flow of its own; both make flows meanwhile.
+/// Checks two threads, each with its own flow; both make further flows meanwhile.
 fn from_two_threads(one: &Flow, two: &Flow) -> Outcome {
     let work = |flow: &Flow, seed: u64| -> Result<(), String> {
         check(flow, seed, 5).map_err(|error| error.to_string())?;
@@ -157,7 +161,7 @@ fn wrong_lengths(flow: &Flow) -> Outcome {
         Err(Error::NoSuchRank { .. }) => {}
         other => return Err(format!("a root that does not exist gave {other:?}").into()),
     }
-    // Nothing was sent, so that the flow is as good as before.
+    // No message was sent, so the flow is still usable.
     Ok(flow.barrier()?)
 }
 

@@ -1,4 +1,4 @@
-//! Times of short collectives. Run: `canele run -n 8 --bind core collective_times`.
+//! Measures times of short collectives. Run: `canele run -n 8 --bind core collective_times`.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Mailbox messages are counted once at either end, with their own bytes, wherever they lie: `canele run -n 2
-//! mailbox_counted`. Rank 0 owns the mailbox, rank 1 posts; then rank 0 posts to itself.
+//! Checks that each end counts a mailbox message once, with its own bytes, in any memory: `canele run -n 2
+//! mailbox_counted`. Rank 0 owns the mailbox and rank 1 posts; then rank 0 posts to itself.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
     };
     let retrieve = |mailbox: &Mailbox| LENGTHS.iter().try_for_each(|_| mailbox.retrieve().map(drop));
-    // What `what` adds to messages and bytes of a protocol, for each of some.
+    // Returns the messages and bytes that `what` adds to each of some protocols.
     let added = |names: [&str; 3], what: &dyn Fn() -> Result<(), Error>| -> Result<_, Error> {
         let before = endpoint.counters()?;
         what()?;

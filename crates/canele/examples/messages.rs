@@ -1,11 +1,12 @@
-//! Messages of 8 bytes between two ranks, whose instructions at one end callgrind counts inside `measured`: `scripts/instructions`.
-//! The same program in C is `crates/capi/tests/instructions/messages.c`.
+//! Sends messages of 8 bytes between two ranks. Callgrind counts the instructions of one end inside
+//! `measured`: `scripts/instructions`. `crates/capi/tests/instructions/messages.c` is the same program in C.
 //!
 //! ```text
 //!   messages FILE MESSAGES
 //! ```
-//! Nothing is counted of waiting: the ranks take turns by the length of FILE, which is empty at first, so messages have come before
-//! their receiver asks for them, and there is room before they are sent. The answer of each turn is outside of what is counted.
+//! The count excludes waiting. The ranks take turns by the length of FILE, which is empty at first. So
+//! messages have arrived before their receiver asks for them, and there is room before they are sent. The
+//! answer of each turn is not counted.
 
 use std::fs::{OpenOptions, metadata};
 use std::io::Write;
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let expected: [i64; WINDOW] = std::array::from_fn(|at| (1000 * n + at) as i64);
         let mut messages = if me == Rank(0) { expected } else { [-1; WINDOW] };
-        // The first turns make the link and everything that is made once.
+        // The first turns make the link and other state that is made once.
         if n < 3 {
             turn(&world, &mut messages)?
         } else {

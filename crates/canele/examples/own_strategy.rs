@@ -1,12 +1,13 @@
-//! A policy of a program's own: `canele run -n 2 own_strategy`.
+//! A strategy of a program's own: `canele run -n 2 own_strategy`.
 //!
-//! Rank 0 sends large messages on one flow and small urgent ones on another; rank 1 checks both. On a rail that has room all the time
-//! nothing waits, and nothing is to be chosen.
+//! Rank 0 sends large messages on one flow and small urgent ones on another; rank 1 checks both. On a rail
+//! that always has room no message waits, so there is nothing to choose.
 
 use canele::strategy::{Backlog, By, PacketDraft, RailView, Strategy, tactics};
 use canele::{Error, Job, Rank, Tag};
 
-/// Answers and announcements, then as many messages as fit, the most urgent first; large data in pieces only when no message waits.
+/// Sends answers and announcements, then as many messages as fit, the most urgent first. Large data is sent
+/// only when no message waits.
 struct UrgentFirst;
 
 impl Strategy for UrgentFirst {

@@ -1,5 +1,5 @@
-//! Packed messages checked between ranks 0 and 1: `canele run -n 2 pack_check`. Ends with an error if anything is lost or
-//! changed.
+//! Checks packed messages between ranks 0 and 1: `canele run -n 2 pack_check`. Ends with an error if a
+//! message is lost or changed.
 
 use std::cell::Cell;
 
@@ -19,12 +19,13 @@ fn main() -> Checked {
     Ok(job.finish()?)
 }
 
-/// Content of page `page` in round `round`.
+/// Returns the content of page `page` in round `round`.
 fn page(page: u32, round: u32) -> Vec<u8> {
     (0..65_000u32 + page).map(|n| (n * 7 + page * 31 + round) as u8).collect()
 }
 
-/// A page server: requests of several segments, answers whose page only the last segment carries, several at once.
+/// Runs a page server: requests have several segments, only the last segment of an answer has the page, and
+/// several are under way at once.
 fn pages_on_request(flow: &Flow, other: Rank, pages: u32) -> Checked {
     for round in 0..ROUNDS {
         if flow.rank() == Rank(0) {
@@ -71,7 +72,7 @@ fn pages_on_request(flow: &Flow, other: Rank, pages: u32) -> Checked {
     Ok(())
 }
 
-/// Segments that are filled after they were packed, and others behind them.
+/// Packs segments that are filled afterwards, and others behind them.
 fn late_segments(flow: &Flow, other: Rank) -> Checked {
     let late: Vec<Cell<u64>> = vec![Cell::new(0); 20_000];
     let behind = [5u16; 9];

@@ -1,4 +1,4 @@
-//! The rate of 8-byte messages from rank 0 to rank 1: windows of 64 sends, then one reply. Run:
+//! Measures the rate of 8-byte messages from rank 0 to rank 1: windows of 64 sends, then one reply. Run:
 //! `canele run -n 2 --bind core rate`.
 
 use std::time::Instant;

@@ -1,7 +1,7 @@
-//! Regions checked: `canele run -n 4 region_check all [ROUNDS]|called|gone|dead`, on one host or several.
+//! Checks regions: `canele run -n 4 region_check all [ROUNDS]|called|gone|dead`, on one host or several.
 //!
-//! Every rank puts into a region of every other, reads there and counts there; ends with an error if anything is not as it should
-//! be, and says how many ranks it reached that run on other hosts.
+//! Every rank puts into a region of every other rank, reads there and counts there. Ends with an error if a
+//! value is wrong, and prints the number of reached ranks on other hosts.
 
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use canele::{Endpoint, Error, Job, Op, Rank, Region, RemoteRegion, Tag};
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
 const FIND: Duration = Duration::from_secs(30);
-/// What one rank writes of another's region, behind a word that all count in.
+/// Bytes that one rank writes of another's region, behind a word in which all ranks count.
 const AREA: usize = 3 << 20;
-/// Around what travels in a cell, in one packet, and in pieces.
+/// Sizes around the limits of a cell, of one packet, and of pieces.
 const SIZES: [usize; 10] = [0, 1, 8, 24, 25, 1000, 16_360, 16_361, 100_000, (2 << 20) + 5];
 
 fn main() -> Checked {
@@ -37,12 +37,13 @@ fn content(from: Rank, round: usize, len: usize) -> Vec<u8> {
     (0..len).map(|n| (n * 7 + round * 31 + from.0 as usize * 101) as u8).collect()
 }
 
-/// Where rank `from` writes.
+/// Returns the offset of the area that rank `from` writes.
 fn area(from: Rank) -> usize {
     8 + from.0 as usize * AREA
 }
 
-/// Where it puts what has the size number `n`: what overlaps would have to be fenced.
+/// Returns the offset of the data with size number `n`. Areas do not overlap, because overlapping puts would
+/// need a fence.
 fn place(from: Rank, n: usize) -> usize {
     area(from) + n * 100_008
 }
@@ -63,7 +64,7 @@ fn all(job: &Job) -> Checked {
         for far in &regions {
             reads(me, round, far)?;
         }
-        // No rank writes again before all have looked.
+        // No rank writes again before all ranks have checked.
         job.world().barrier()?;
     }
     let mut word = [0u64];
@@ -79,7 +80,7 @@ fn all(job: &Job) -> Checked {
     Ok(())
 }
 
-/// Puts of all sizes, each followed by a notice; the last by none.
+/// Puts data of all sizes, each with a notice; the last put has none.
 fn puts(me: Rank, round: usize, far: &RemoteRegion) -> Result<(), Error> {
     for (n, len) in SIZES.iter().enumerate() {
         let data = content(me, round + n, *len);
@@ -96,7 +97,7 @@ fn puts(me: Rank, round: usize, far: &RemoteRegion) -> Result<(), Error> {
     Ok(())
 }
 
-/// The notices of this round, in order for each rank, with their data.
+/// Receives the notices of this round, in order for each rank, and checks their data.
 fn seen(endpoint: &Endpoint, mine: &Region, others: &[Rank], round: usize) -> Result<(), Error> {
     let mut next: Vec<_> = others.iter().map(|rank| (*rank, 0)).collect();
     for _ in 0..others.len() * SIZES.len() {
@@ -111,7 +112,7 @@ fn seen(endpoint: &Endpoint, mine: &Region, others: &[Rank], round: usize) -> Re
     Ok(())
 }
 
-/// What was put can be read, whatever the size.
+/// Reads back the data that was put, for all sizes.
 fn reads(me: Rank, round: usize, far: &RemoteRegion) -> Result<(), Error> {
     let whole = content(me, round + SIZES.len() - 1, SIZES[SIZES.len() - 1]);
     for len in SIZES {
@@ -130,7 +131,7 @@ fn reads(me: Rank, round: usize, far: &RemoteRegion) -> Result<(), Error> {
     Ok(())
 }
 
-/// What lies outside is an error wherever the region is, and harms nothing.
+/// Checks that a range outside of any region is an error and harms nothing.
 fn refusals(regions: &[RemoteRegion]) -> Result<(), Error> {
     for far in regions {
         let outside = |result: Result<(), Error>| {
@@ -146,7 +147,7 @@ fn refusals(regions: &[RemoteRegion]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Every rank's notices go to a callback, wherever they come from, and none is seen beside it.
+/// Every rank's notices go to a callback, from ranks of any host, and none is seen outside of it.
 fn called(job: &Job) -> Checked {
     const NOTICES: u64 = 200;
     let (endpoint, me) = (job.endpoint(), job.rank());
@@ -176,7 +177,8 @@ fn called(job: &Job) -> Checked {
     Ok(())
 }
 
-/// Rank 0 drops its region; the last rank, on another host, is told when it uses it, and everything else goes on.
+/// Rank 0 drops its region. The last rank, on another host, gets an error when it uses the region; all else
+/// works.
 fn gone(job: &Job) -> Checked {
     let (endpoint, world, me, last) = (job.endpoint(), job.world(), job.rank(), Rank(job.size() - 1));
     let (mut word, tag) = ([0u8], Tag(1));
@@ -218,8 +220,8 @@ fn gone(job: &Job) -> Checked {
     Ok(())
 }
 
-/// The last rank dies amid puts in both directions; a rank that uses its region is told, and the rest goes on. For
-/// `--on-failure continue`.
+/// The last rank dies during puts in both directions. A rank that uses its region gets an error, and the rest
+/// works. For `--on-failure continue`.
 fn dead(job: &Job) -> Checked {
     let (endpoint, me, doomed) = (job.endpoint(), job.rank(), Rank(job.size() - 1));
     let mine = endpoint.region(1 << 20)?;
@@ -251,7 +253,7 @@ fn dead(job: &Job) -> Checked {
             break;
         }
     }
-    // The living still reach each other.
+    // The living ranks still reach each other.
     if me == Rank(0) {
         for rank in (1..doomed.0).map(Rank) {
             let far = endpoint.find_region(&name(rank), FIND)?;

@@ -1,5 +1,6 @@
-//! Messages awaited by tasks of tokio: rank 0 answers every other rank in two threads, each with a runtime and a flow of its own, while timers
-//! go on. With `CANELE_LANES=2` the threads do not meet, as their flows lie on two lanes.
+//! Awaits messages in tasks of tokio. Rank 0 answers every other rank in two threads, each with its own
+//! runtime and flow, while timers run. With `CANELE_LANES=2` the threads do not share a lock, as their flows
+//! are on two lanes.
 //!
 //! `CANELE_LANES=2 canele run -n 3 target/debug/examples/tokio`
 
@@ -30,13 +31,13 @@ fn main() -> Outcome {
     Ok(job.finish()?)
 }
 
-/// Runs a task and those that it starts in this thread.
+/// Runs a task, and the tasks that it starts in this thread.
 fn in_a_runtime(task: impl Future<Output = Result<(), canele::Error>>) -> Result<(), canele::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     runtime.expect("the system has a descriptor left").block_on(task)
 }
 
-/// A task for each rank that asks, and a timer beside them.
+/// Runs a task for each rank that asks, and a timer beside them.
 async fn answer_all(flow: Flow) -> Result<(), canele::Error> {
     let size = flow.size();
     let tasks = tokio::task::LocalSet::new();
@@ -72,7 +73,7 @@ async fn answer(flow: Flow, to: Rank) -> Result<(), canele::Error> {
     Ok(())
 }
 
-/// A task for each flow.
+/// Runs a task for each flow.
 async fn ask_on_all(flows: Vec<Flow>) -> Result<(), canele::Error> {
     let tasks = tokio::task::LocalSet::new();
     let local = tasks.run_until(async {
@@ -88,7 +89,7 @@ async fn ask_on_all(flows: Vec<Flow>) -> Result<(), canele::Error> {
 async fn ask(flow: Flow) -> Result<(), canele::Error> {
     for number in 0..ROUNDS {
         if number % 25 == 0 {
-            // The tasks of rank 0 sleep meanwhile.
+            // The tasks of rank 0 sleep at this time.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         flow.isend(Rank(0), QUESTION, vec![number])?.await?;

@@ -1,7 +1,8 @@
-//! Channels (SLR): virtual channels between two ranks. Both give the channel's number and their own buffers; neither
-//! knows the other's addresses. Buffers in regions are copied once, and lists of buffers travel as one message.
+//! Channels (SLR): virtual channels between two ranks. Both ends give the channel's number and their own
+//! buffers; neither knows the other's addresses. Buffers in regions are copied once, and lists of buffers
+//! travel as one message.
 //!
-//! A thin layer: a channel is a tag on one flow, and messages go both ways on it.
+//! A thin layer: a channel is a tag on one flow, used in both directions.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use crate::job::deadline;
 use crate::region_messages::{recv_lent, send_lent};
 use crate::{Endpoint, Error, Flow, Plain, Rank, Region, Source, Tag, TagMatch};
 
-/// What goes through channels; the tag is the channel's number.
+/// The flow of all channels; the tag is the channel's number.
 const CHANNELS: FlowId = FlowId(12);
 
 /// One end of a virtual channel to a peer; see [`Endpoint::channel`]. Messages are received in the order in which the
@@ -27,8 +28,8 @@ pub struct Channel {
 }
 
 impl Endpoint {
-    /// Opens the channel with a number to a peer, which opens it with the same number. A pair of ranks has as many
-    /// channels as there are numbers; opening costs nothing, and no agreement is needed.
+    /// Opens the channel with a number to a peer, which opens it with the same number. A pair of ranks has as
+    /// many channels as there are numbers. Opening costs nothing and needs no agreement.
     ///
     /// ```
     /// # fn main() -> Result<(), canele::Error> {
@@ -42,7 +43,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// There is no such rank.
+    /// The rank does not exist.
     pub fn channel(&self, peer: Rank, number: u32) -> Result<Channel, Error> {
         if peer.0 >= self.size() {
             return Err(Error::NoSuchRank { rank: peer, size: self.size() });
@@ -52,12 +53,12 @@ impl Endpoint {
 }
 
 impl Channel {
-    /// The rank at the other end.
+    /// Returns the rank at the other end.
     pub fn peer(&self) -> Rank {
         self.peer
     }
 
-    /// Its number.
+    /// Returns its number.
     pub fn number(&self) -> u32 {
         self.number.0
     }
@@ -66,7 +67,7 @@ impl Channel {
         want(Source::Is(self.peer), TagMatch::Is(self.number))
     }
 
-    /// Sends items. On return they may be changed; the message may still be on its way.
+    /// Sends items. They may be changed after the return; the message may still be under way.
     ///
     /// ```
     /// # fn main() -> Result<(), canele::Error> {
@@ -85,28 +86,29 @@ impl Channel {
         self.flow.send(self.peer, self.number, items)
     }
 
-    /// The same, for at most `wait`; after [`Error::Deadline`] nothing was sent.
+    /// Sends items, waiting at most `wait`; after [`Error::Deadline`] nothing was sent.
     ///
     /// # Errors
-    /// As [`Channel::send`], and [`Error::Deadline`].
+    /// Returns the errors of [`Channel::send`], and [`Error::Deadline`].
     pub fn send_deadline<T: Plain>(&self, items: &[T], wait: Duration) -> Result<(), Error> {
         self.flow.send_deadline(self.peer, self.number, items, wait)
     }
 
-    /// Receives the next message; says how many items it had.
+    /// Receives the next message, and returns its number of items.
     ///
     /// # Errors
-    /// It is longer than `items` (it is consumed, and nothing else is harmed) or no number of whole items; the peer has
-    /// finished or died.
+    /// The message is longer than `items` (it is consumed without other effects) or has a fraction of an
+    /// item. The peer has finished or died.
     #[inline]
     pub fn recv<T: Plain>(&self, items: &mut [T]) -> Result<usize, Error> {
         whole::<T>(self.flow.recv(self.peer, self.number, items)?.bytes)
     }
 
-    /// The same, for at most `wait`; after [`Error::Deadline`] the message, should it come, is still there.
+    /// Receives the next message, waiting at most `wait`; after [`Error::Deadline`] a later message can still
+    /// be received.
     ///
     /// # Errors
-    /// As [`Channel::recv`], and [`Error::Deadline`].
+    /// Returns the errors of [`Channel::recv`], and [`Error::Deadline`].
     pub fn recv_deadline<T: Plain>(&self, items: &mut [T], wait: Duration) -> Result<usize, Error> {
         whole::<T>(self.flow.recv_deadline(self.peer, self.number, items, wait)?.bytes)
     }
@@ -114,15 +116,15 @@ impl Channel {
     /// Sends a list of slices as one message, gathered as it leaves.
     ///
     /// # Errors
-    /// As [`Channel::send`].
+    /// Returns the errors of [`Channel::send`].
     pub fn send_list(&self, list: &[&[u8]]) -> Result<(), Error> {
         self.send_list_until(list, None)
     }
 
-    /// The same, for at most `wait`; after [`Error::Deadline`] nothing was sent.
+    /// Sends a list of slices, waiting at most `wait`; after [`Error::Deadline`] nothing was sent.
     ///
     /// # Errors
-    /// As [`Channel::send`], and [`Error::Deadline`].
+    /// Returns the errors of [`Channel::send`], and [`Error::Deadline`].
     pub fn send_list_deadline(&self, list: &[&[u8]], wait: Duration) -> Result<(), Error> {
         self.send_list_until(list, deadline(wait))
     }
@@ -136,18 +138,19 @@ impl Channel {
         })
     }
 
-    /// Receives one message into a list of slices, scattered as it arrives; says how many bytes it had.
+    /// Receives one message into a list of slices, scattered as it arrives, and returns its length in bytes.
     ///
     /// # Errors
-    /// As [`Channel::recv`].
+    /// Returns the errors of [`Channel::recv`].
     pub fn recv_list(&self, list: Vec<&mut [u8]>) -> Result<usize, Error> {
         self.recv_list_until(list, None)
     }
 
-    /// The same, for at most `wait`; after [`Error::Deadline`] the message, should it come, is still there.
+    /// Receives into a list of slices, waiting at most `wait`; after [`Error::Deadline`] a later message can
+    /// still be received.
     ///
     /// # Errors
-    /// As [`Channel::recv`], and [`Error::Deadline`].
+    /// Returns the errors of [`Channel::recv`], and [`Error::Deadline`].
     pub fn recv_list_deadline(&self, list: Vec<&mut [u8]>, wait: Duration) -> Result<usize, Error> {
         self.recv_list_until(list, deadline(wait))
     }
@@ -161,8 +164,8 @@ impl Channel {
         })
     }
 
-    /// Sends a range of a region's bytes: above the eager size they are copied once, straight to the receiver's buffer.
-    /// They must not be changed before this returns, or the receiver gets a mixture.
+    /// Sends a range of a region's bytes: above the eager size they are copied once, straight to the
+    /// receiver's buffer. They must not be changed before this returns, or the receiver gets a mixture.
     ///
     /// ```
     /// # fn main() -> Result<(), canele::Error> {
@@ -176,15 +179,15 @@ impl Channel {
     /// ```
     ///
     /// # Errors
-    /// The range lies outside of the region ([`Error::Range`]); else as [`Channel::send`].
+    /// The range lies outside of the region ([`Error::Range`]); all errors of [`Channel::send`].
     pub fn send_region(&self, region: &Region, range: Range<usize>) -> Result<(), Error> {
         self.flow.send_region(self.peer, self.number, region, range)
     }
 
-    /// The same, for at most `wait`; after [`Error::Deadline`] nothing was sent.
+    /// Sends a range of a region, waiting at most `wait`; after [`Error::Deadline`] nothing was sent.
     ///
     /// # Errors
-    /// As [`Channel::send_region`], and [`Error::Deadline`].
+    /// Returns the errors of [`Channel::send_region`], and [`Error::Deadline`].
     pub fn send_region_deadline(
         &self,
         region: &Region,
@@ -194,18 +197,19 @@ impl Channel {
         self.flow.send_region_deadline(self.peer, self.number, region, range, wait)
     }
 
-    /// Receives one message into a range of a region; says how many bytes it had.
+    /// Receives one message into a range of a region, and returns its length in bytes.
     ///
     /// # Errors
-    /// The range lies outside of the region ([`Error::Range`]); else as [`Channel::recv`].
+    /// The range lies outside of the region ([`Error::Range`]); all errors of [`Channel::recv`].
     pub fn recv_region(&self, region: &Region, range: Range<usize>) -> Result<usize, Error> {
         Ok(self.flow.recv_region(self.peer, self.number, region, range)?.bytes)
     }
 
-    /// The same, for at most `wait`; after [`Error::Deadline`] the message, should it come, is still there.
+    /// Receives into a range of a region, waiting at most `wait`; after [`Error::Deadline`] a later message
+    /// can still be received.
     ///
     /// # Errors
-    /// As [`Channel::recv_region`], and [`Error::Deadline`].
+    /// Returns the errors of [`Channel::recv_region`], and [`Error::Deadline`].
     pub fn recv_region_deadline(
         &self,
         region: &Region,
@@ -216,7 +220,7 @@ impl Channel {
     }
 }
 
-/// How many items `bytes` are.
+/// Returns the number of items in `bytes`.
 fn whole<T>(bytes: usize) -> Result<usize, Error> {
     let size = size_of::<T>().max(1);
     if !bytes.is_multiple_of(size) {

@@ -1,4 +1,4 @@
-//! Collectives: what all ranks of a flow do together (MPI 5.0, chapter 6).
+//! Collectives: operations of all ranks of a flow together (MPI 5.0, chapter 6).
 //!
 //! All ranks make the same calls on a flow in the same order, with the same lengths, roots and operations. The messages
 //! of collectives never match receives on the flow. Results of reductions have the same bits on every rank and in every
@@ -37,14 +37,14 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::barrier`]; there is no such rank; another rank gave another length.
+    /// The errors of [`Flow::barrier`]; the root does not exist; another rank gave another length.
     pub fn broadcast<T: Plain>(&self, root: Rank, items: &mut [T]) -> Result<(), Error> {
         self.check_root(root)?;
         self.collective(Operation::Broadcast(root.into()), items.len(), None, &[], items)
     }
 
-    /// Reduces the items of all ranks, place by place, into `result` at `root`; elsewhere `result` is not used and may
-    /// be empty.
+    /// Reduces the items of all ranks, element by element, into `result` at `root`; elsewhere `result` is not
+    /// used and may be empty.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -58,7 +58,8 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::broadcast`]; [`Error::Lengths`] where `result` is not as long as `items`: then nothing was sent.
+    /// The errors of [`Flow::broadcast`]; [`Error::Lengths`] if `result` is not as long as `items`: then
+    /// nothing was sent.
     pub fn reduce<T: Number>(&self, root: Rank, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
         self.check_root(root)?;
         let result = self.at_root(root, result, "items of the result of a reduction", items.len())?;
@@ -71,7 +72,7 @@ impl Flow {
         )
     }
 
-    /// Reduces the items of all ranks, place by place, into `result` on all ranks.
+    /// Reduces the items of all ranks, element by element, into `result` on all ranks.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -83,7 +84,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::reduce`].
+    /// Returns the errors of [`Flow::reduce`].
     #[inline]
     pub fn allreduce<T: Number>(&self, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
         check("items of the result of a reduction", result.len(), items.len())?;
@@ -105,8 +106,8 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::broadcast`]; [`Error::Lengths`] where `all` has not as many items as `items` times ranks: then nothing
-    /// was sent.
+    /// The errors of [`Flow::broadcast`]; [`Error::Lengths`] if `all` has not as many items as `items` times
+    /// ranks: then nothing was sent.
     pub fn gather<T: Plain>(&self, root: Rank, items: &[T], all: &mut [T]) -> Result<(), Error> {
         self.check_root(root)?;
         let all = self.at_root(root, all, "items to gather into", self.times_ranks(items.len()))?;
@@ -126,7 +127,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::gather`].
+    /// Returns the errors of [`Flow::gather`].
     pub fn scatter<T: Plain>(&self, root: Rank, all: &[T], items: &mut [T]) -> Result<(), Error> {
         self.check_root(root)?;
         let all = if self.rank() == root { all } else { &[] };
@@ -147,7 +148,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::gather`].
+    /// Returns the errors of [`Flow::gather`].
     pub fn allgather<T: Plain>(&self, items: &[T], all: &mut [T]) -> Result<(), Error> {
         check("items to gather into", all.len(), self.times_ranks(items.len()))?;
         self.collective(Operation::Allgather, items.len(), None, items, all)
@@ -166,8 +167,8 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::broadcast`]; [`Error::Lengths`] where both are not of one length, a multiple of the number of ranks:
-    /// then nothing was sent.
+    /// The errors of [`Flow::broadcast`]; [`Error::Lengths`] unless both have the same length, a multiple of
+    /// the number of ranks: then nothing was sent.
     pub fn alltoall<T: Plain>(&self, items: &[T], result: &mut [T]) -> Result<(), Error> {
         let part = items.len() / self.size() as usize;
         check("items to give to all ranks", items.len(), self.times_ranks(part))?;
@@ -175,10 +176,11 @@ impl Flow {
         self.collective(Operation::Alltoall, part, None, items, result)
     }
 
-    /// A new flow of the same ranks, whose messages match no receive on any other. All ranks call it. Once all of them have dropped
-    /// it, another one may have its number.
+    /// Makes a new flow of the same ranks, whose messages match no receive on any other flow. All ranks call
+    /// it. Its number is free again once all ranks have dropped it.
     ///
-    /// It lies on the lane of this one, where what waits on both is planned together; see [`Flow::duplicate_on_lane`].
+    /// It is on the lane of this flow, so messages that wait on both are planned together; see
+    /// [`Flow::duplicate_on_lane`].
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -187,16 +189,17 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::barrier`]; [`Error::Lengths`] while some 32,000 flows are in use.
+    /// The errors of [`Flow::barrier`]; [`Error::Lengths`] while some 32,000 flows are in use.
     pub fn duplicate(&self) -> Result<Flow, Error> {
         let id = self.engine.create_flow(self.of_collectives())?;
         Ok(Flow::agreed(self.engine.clone(), id))
     }
 
-    /// As [`Flow::duplicate`], on the lane of this number: threads that use flows on different lanes do not wait for each other. Lanes are
-    /// counted from 0, that of the world, and beyond those that a rank may have (as many as processors, unless `CANELE_LANES` says otherwise) from
-    /// the first again. A lane is opened where it is first needed; where a rank cannot open it, or the ranks name different lanes, the flow
-    /// lies on the first. No strategy plans what waits on several lanes together.
+    /// Does [`Flow::duplicate`] on the lane of this number: threads that use flows on different lanes do not
+    /// wait for each other. Lane 0 is that of the world. Numbers wrap at the number of lanes that a rank may
+    /// have: as many as processors, unless `CANELE_LANES` is set. A lane is opened on first use. The flow is
+    /// on lane 0 if a rank cannot open its lane or the ranks name different lanes. No strategy plans messages
+    /// of several lanes together.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -210,7 +213,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::duplicate`].
+    /// Returns the errors of [`Flow::duplicate`].
     pub fn duplicate_on_lane(&self, lane: u32) -> Result<Flow, Error> {
         let wanted = WantedLane::Numbered(lane);
         let mut made = self.engine.create_flows_on_lanes(self.of_collectives(), wanted)?;
@@ -218,12 +221,13 @@ impl Flow {
         Ok(Flow::agreed(engine, id))
     }
 
-    /// The flow of this flow's collectives.
+    /// Returns the flow of this flow's collectives.
     fn of_collectives(&self) -> FlowId {
         FlowId(self.id.0 + 1)
     }
 
-    /// The lane of this rank on which this flow lies, and the flow of its collectives there, for interfaces of other languages.
+    /// Returns this flow's lane on this rank, and the flow of its collectives there, for interfaces of other
+    /// languages.
     #[doc(hidden)]
     pub fn collectives_on_lane(&self) -> (&Engine, FlowId) {
         (&self.engine, self.of_collectives())
@@ -252,7 +256,7 @@ impl Flow {
         if root.0 < size { Ok(()) } else { Err(Error::NoSuchRank { rank: root, size }) }
     }
 
-    /// The whole of a buffer of the right length at the root, none of it elsewhere.
+    /// Returns a buffer of the right length at the root, an empty one elsewhere.
     fn at_root<'a, T>(
         &self,
         root: Rank,
@@ -269,10 +273,10 @@ impl Flow {
 }
 
 impl Endpoint {
-    /// A new flow of all ranks, as [`Flow::duplicate`] of the world.
+    /// Makes a new flow of all ranks by [`Flow::duplicate`] of the world.
     ///
     /// # Errors
-    /// As [`Flow::duplicate`].
+    /// Returns the errors of [`Flow::duplicate`].
     pub fn create_flow(&self) -> Result<Flow, Error> {
         self.world().duplicate()
     }

@@ -12,18 +12,19 @@ use crate::{Error, Plain, Rank, Status, Tag};
 
 /// An ordered stream of messages among all ranks of the job; messages of one flow never match receives of another.
 ///
-/// Between two ranks messages of a flow are matched in the order in which they were sent. A flow of [`Flow::duplicate`] is given back
-/// when this rank has dropped it with all its clones and operations: messages that were not received there are lost.
+/// Between two ranks, messages of a flow are matched in the order of sending. The numbers of a flow of
+/// [`Flow::duplicate`] are freed when this rank has dropped it with all clones and operations. Messages that
+/// were not received there are lost.
 #[derive(Clone)]
 pub struct Flow {
     pub(crate) engine: Arc<Engine>,
     pub(crate) id: FlowId,
-    /// Of a duplicate: gives the flow's numbers back with the last holder.
+    /// The numbers of a duplicate, which the last holder frees.
     #[expect(dead_code, reason = "it is kept, not used, until the flow is dropped")]
     numbers: Option<Arc<FlowNumbers>>,
 }
 
-/// The numbers of a flow that was made by agreement: of its messages and of its collectives.
+/// The numbers of an agreed flow: that of its messages and that of its collectives.
 struct FlowNumbers {
     engine: Arc<Engine>,
     id: FlowId,
@@ -31,21 +32,21 @@ struct FlowNumbers {
 
 impl Drop for FlowNumbers {
     fn drop(&mut self) {
-        // After the end of the job nothing is left to be given back.
+        // After the end of the job there is nothing to free.
         let _ = self.engine.free_flow(self.id);
     }
 }
 
-/// From whom a receive takes messages.
+/// The source from which a receive takes messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// From any rank.
+    /// Any rank.
     Any,
-    /// From this rank.
+    /// One rank.
     Is(Rank),
 }
 
-/// Which tags a receive takes.
+/// The tags that a receive matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TagMatch {
     /// Any tag.
@@ -85,11 +86,11 @@ pub(crate) fn want(source: Source, tag: TagMatch) -> Want {
     }
 }
 
-/// Where a message's bytes are written that is sent without a buffer ([`Flow::send_with`]).
+/// The memory for a message that is sent without a buffer ([`Flow::send_with`]).
 pub struct SlotWriter<'a>(canele_mem::window::Window<'a>);
 
 impl SlotWriter<'_> {
-    /// Room in bytes.
+    /// Returns the room in bytes.
     #[allow(clippy::len_without_is_empty)] // It is as long as was asked for.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -98,69 +99,70 @@ impl SlotWriter<'_> {
     /// Writes `items` at `offset` bytes.
     ///
     /// # Panics
-    /// Where they do not fit.
+    /// The items do not fit.
     pub fn write<T: Plain>(&mut self, offset: usize, items: &[T]) {
         self.0.write(offset, bytemuck::cast_slice(items));
     }
 }
 
 impl Flow {
-    /// The lane of this rank on which it lies, and its number there, for interfaces of other languages: on another lane the number means
-    /// another flow.
+    /// Returns this flow's lane on this rank, and its number there, for interfaces of other languages. On
+    /// another lane the number means another flow.
     #[doc(hidden)]
     pub fn on_lane(&self) -> (&Engine, FlowId) {
         (&self.engine, self.id)
     }
 
-    /// A flow that exists from the start.
+    /// Makes a flow that exists from the start.
     pub(crate) fn new(engine: Arc<Engine>, id: FlowId) -> Self {
         Self { engine, id, numbers: None }
     }
 
-    /// A flow that the ranks have agreed on.
+    /// Makes a flow that the ranks have agreed on.
     pub(crate) fn agreed(engine: Arc<Engine>, id: FlowId) -> Self {
         let numbers = Some(Arc::new(FlowNumbers { engine: engine.clone(), id }));
         Self { engine, id, numbers }
     }
 
-    /// This process's number.
+    /// Returns this process's rank.
     pub fn rank(&self) -> Rank {
         self.engine.rank()
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.engine.size()
     }
 
-    /// How urgent this rank's messages on this flow are from now on, from 0 to 7; a flow begins with
-    /// [`ORDINARY`](crate::strategy::ORDINARY). It counts where messages wait, and under a strategy that heeds it.
+    /// Sets the urgency of this rank's later messages on this flow, from 0 to 7; a flow begins with
+    /// [`ORDINARY`](crate::strategy::ORDINARY). It has an effect where messages wait, under a strategy that
+    /// uses it.
     ///
     /// # Errors
-    /// There is no such level.
+    /// The level does not exist.
     pub fn set_priority(&self, level: u8) -> Result<(), Error> {
         self.engine.set_flow(self.id, |own, _| *own = level)
     }
 
-    /// Which rail takes this rank's messages on this flow while it has room, others when it has none. Rails to other
-    /// hosts are numbered from 1; shared memory is not concerned.
+    /// Sets the rail that takes this rank's messages on this flow while it has room; otherwise other rails
+    /// take them. Rails to other hosts are numbered from 1; messages in shared memory are not affected.
     ///
     /// # Errors
-    /// There is no such rail; in a forked child.
+    /// The rail does not exist, or this is a forked child.
     pub fn prefer_rail(&self, rail: u8) -> Result<(), Error> {
         self.engine.set_flow(self.id, |_, policy| *policy = RailPolicy::Prefer(rail))
     }
 
-    /// Which rail alone takes this rank's messages to other hosts on this flow. They wait while it is cut, and for ever where the
-    /// other host is not on it.
+    /// Sets the only rail that takes this rank's messages to other hosts on this flow. They wait while the
+    /// rail is cut, and for ever if the other host is not on it.
     ///
     /// # Errors
-    /// There is no such rail; in a forked child.
+    /// The rail does not exist, or this is a forked child.
     pub fn require_rail(&self, rail: u8) -> Result<(), Error> {
         self.engine.set_flow(self.id, |_, policy| *policy = RailPolicy::Require(rail))
     }
 
-    /// Sends `items`. On return they may be changed; the message may still be on its way.
+    /// Sends `items`. They may be changed after the return; the message may still be under way.
     ///
     /// # Errors
     /// The rank does not exist, has finished or died.
@@ -172,16 +174,16 @@ impl Flow {
     /// Sends `items` and returns once the receiver has begun to receive them.
     ///
     /// # Errors
-    /// As [`Flow::send`].
+    /// Returns the errors of [`Flow::send`].
     pub fn send_sync<T: Plain>(&self, to: Rank, tag: Tag, items: &[T]) -> Result<(), Error> {
         self.engine.send(to, self.id, tag, Mode::Synchronous, bytemuck::cast_slice(items), None)
     }
 
-    /// Sends `items`; the program promises that the receive is posted already. Here that saves nothing: a standard send
-    /// makes no handshake where one could be saved.
+    /// Sends `items`; the program promises that the receive is posted already. Canelé does not use the
+    /// promise: a standard send makes no handshake that could be saved.
     ///
     /// # Errors
-    /// As [`Flow::send`].
+    /// Returns the errors of [`Flow::send`].
     pub fn send_ready<T: Plain>(&self, to: Rank, tag: Tag, items: &[T]) -> Result<(), Error> {
         self.engine.send(to, self.id, tag, Mode::Ready, bytemuck::cast_slice(items), None)
     }
@@ -189,7 +191,7 @@ impl Flow {
     /// Sends `items`, or gives up after `wait`; then nothing was sent.
     ///
     /// # Errors
-    /// As [`Flow::send`], and [`Error::Deadline`].
+    /// Returns the errors of [`Flow::send`], and [`Error::Deadline`].
     pub fn send_deadline<T: Plain>(
         &self,
         to: Rank,
@@ -200,7 +202,7 @@ impl Flow {
         self.engine.send(to, self.id, tag, Mode::Standard, bytemuck::cast_slice(items), deadline(wait))
     }
 
-    /// Sends a message of `bytes` bytes that `fill` writes, where possible straight into the rail's memory.
+    /// Sends a message of `bytes` bytes that `fill` writes, if possible straight into the rail's memory.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world(); let me = job.rank();
@@ -217,7 +219,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::send`].
+    /// Returns the errors of [`Flow::send`].
     pub fn send_with(
         &self,
         to: Rank,
@@ -228,12 +230,14 @@ impl Flow {
         self.engine.send_with(to, self.id, tag, bytes, |window| fill(SlotWriter(window)))
     }
 
-    /// Receives the next matching message into `items`. The message may be shorter; the status says how long it was.
+    /// Receives the next matching message into `items`. The message may be shorter; the status has its
+    /// length.
     ///
     /// # Errors
-    /// The message is longer (it is consumed, and nothing else is harmed); the rank does not exist, has finished or
-    /// died. From any rank: a rank died, which each flow is told once; all others have finished or died, and this thread,
-    /// the only one of its rank, would wait for ever ([`Failure::NoSenderLeft`](crate::Failure::NoSenderLeft)).
+    /// The message is longer (it is consumed without other effects), or the rank does not exist, has finished
+    /// or died. From any rank: a rank died, which is reported once per flow. Or all others have finished or
+    /// died, and the only thread of this rank would wait for ever
+    /// ([`Failure::NoSenderLeft`](crate::Failure::NoSenderLeft)).
     #[inline(always)]
     pub fn recv<T: Plain>(
         &self,
@@ -244,10 +248,10 @@ impl Flow {
         self.engine.recv(self.id, want(from.into(), tag.into()), bytemuck::cast_slice_mut(items), None)
     }
 
-    /// Receives, or gives up after `wait`; then the message, should it come, is still there.
+    /// Receives, or gives up after `wait`; then a later message can still be received.
     ///
     /// # Errors
-    /// As [`Flow::recv`], and [`Error::Deadline`].
+    /// Returns the errors of [`Flow::recv`], and [`Error::Deadline`].
     pub fn recv_deadline<T: Plain>(
         &self,
         from: impl Into<Source>,
@@ -263,7 +267,7 @@ impl Flow {
         )
     }
 
-    /// Waits for a matching message and tells what a receive would get; the message stays.
+    /// Waits for a matching message and returns the status that a receive would get; the message stays.
     ///
     /// # Errors
     /// The named rank does not exist, has finished or died; no rank is left that could send, as in [`Flow::recv`].
@@ -271,7 +275,7 @@ impl Flow {
         self.engine.probe(self.id, want(from.into(), tag.into()), None)
     }
 
-    /// Tells what a receive would get now, if anything.
+    /// Returns the status that a receive would get now, if there is a message.
     ///
     /// # Errors
     /// The job is over.
@@ -282,7 +286,7 @@ impl Flow {
     /// Waits for a matching message and takes it, so that no other thread's receive can get it.
     ///
     /// # Errors
-    /// As [`Flow::probe`].
+    /// Returns the errors of [`Flow::probe`].
     pub fn mprobe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Matched, Error> {
         let matched = self.engine.mprobe(self.id, want(from.into(), tag.into()), None)?;
         Ok(Matched::new(self, matched))
@@ -302,12 +306,12 @@ impl Flow {
     }
 }
 
-/// A message taken by [`Flow::mprobe`], which no other receive can get. Dropping it drops the message: its sender goes on as if it was
-/// received.
+/// A message taken by [`Flow::mprobe`], which no other receive can get. Dropping it drops the message: for
+/// the sender this counts as received.
 pub struct Matched {
     flow: Flow,
     status: Status,
-    /// Taken when it is received.
+    /// None once it is received.
     matched: Option<canele_engine::Matched>,
 }
 
@@ -321,7 +325,7 @@ impl Matched {
         self.flow.engine.recv_matched(matched, bytes)
     }
 
-    /// Who sent it, its tag and its length.
+    /// Returns its sender, tag and length.
     pub fn status(&self) -> Status {
         self.status
     }
@@ -329,7 +333,7 @@ impl Matched {
     /// Receives it.
     ///
     /// # Errors
-    /// It is longer than `items`; the sender died.
+    /// The message is longer than `items`, or the sender died.
     pub fn recv<T: Plain>(mut self, items: &mut [T]) -> Result<Status, Error> {
         self.recv_bytes(bytemuck::cast_slice_mut(items))
     }
@@ -337,7 +341,8 @@ impl Matched {
     /// Receives it into a vector of the right length.
     ///
     /// # Errors
-    /// The sender died; the length is no multiple of the item's ([`Error::Lengths`]; the message is lost).
+    /// The sender died, or the length is not a multiple of the item's ([`Error::Lengths`]; the message is
+    /// lost).
     pub fn recv_vec<T: Plain>(mut self) -> Result<(Status, Vec<T>), Error> {
         let bytes = self.status.bytes;
         let size = size_of::<T>().max(1);

@@ -1,4 +1,4 @@
-//! The job and the endpoint: where a program begins.
+//! The job and the endpoint, with which a program begins.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,17 +12,18 @@ use crate::mailbox::MailboxContext;
 use crate::strategy::Strategy;
 use crate::{Error, Flow, Rank};
 
-/// The processes that were started together, seen from one of them.
+/// The processes that were started together, as one of them sees them.
 pub struct Job {
     endpoint: Endpoint,
 }
 
 impl Job {
-    /// Joins the job this process was started in; without a launcher, a job of one rank. Call it once in a program.
+    /// Joins the job in which this process was started; without a launcher, it is a job of one rank. Call it
+    /// once in a program.
     ///
     /// # Errors
-    /// A tunable that does not exist or is out of range, a launcher of another system, not enough memory: the text
-    /// says what to change.
+    /// A tunable does not exist or is out of range, the launcher is of another system, or there is not enough
+    /// memory. The text says what to change.
     pub fn start() -> Result<Self, Error> {
         let engine = Engine::of_process(&Tunables::from_env()?)?;
         if engine.tunables().progress_thread {
@@ -32,65 +33,65 @@ impl Job {
         Ok(Self { endpoint: Endpoint { engine, context } })
     }
 
-    /// This process's number, from 0 to `size() - 1`.
+    /// Returns this process's rank, from 0 to `size() - 1`.
     pub fn rank(&self) -> Rank {
         self.endpoint.rank()
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.endpoint.size()
     }
 
-    /// This rank's number among those of its host.
+    /// Returns this rank's number among those of its host.
     pub fn local_rank(&self) -> u32 {
         self.endpoint.engine.place().local_rank
     }
 
-    /// How many ranks this host has.
+    /// Returns the number of ranks of this host.
     pub fn local_size(&self) -> u32 {
         self.endpoint.engine.place().local_size
     }
 
-    /// How many hosts have had ranks of the job at its start.
+    /// Returns the number of hosts that had ranks of the job at its start.
     pub fn hosts(&self) -> u32 {
         self.endpoint.engine.job().hosts.iter().filter(|host| host.ranks > 0).count() as u32
     }
 
-    /// What this rank sends and receives with.
+    /// Returns the endpoint, with which this rank sends and receives.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The flow that all ranks share from the start.
+    /// Returns the flow that all ranks share from the start.
     pub fn world(&self) -> Flow {
         self.endpoint.world()
     }
 
-    /// Puts what waits for peers into packets by the built-in policy of this name from now on, as the tunable
-    /// `CANELE_STRATEGY` does from the start: `aggregate`, `fifo`, `priority` or `split`.
+    /// Selects the built-in strategy that combines waiting messages into packets: `aggregate`, `fifo`,
+    /// `priority` or `split`. The tunable `CANELE_STRATEGY` selects the initial one.
     ///
-    /// It concerns what this rank sends, to all peers. What waits at the time of the call keeps the order it has, so
-    /// choose while nothing is under way.
+    /// It applies to messages of this rank to all peers. Messages that wait at the time of the call keep
+    /// their order, so call it while nothing is under way.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No strategy has this name.
     pub fn set_strategy(&self, name: &str) -> Result<(), Error> {
         let built_in = STRATEGIES.iter().find(|known| **known == name);
         let built_in = built_in.ok_or_else(|| Error::Strategy(name.to_owned()))?;
         self.use_strategy(|| crate::strategy::named(built_in).expect("a built-in one"))
     }
 
-    /// The same with a policy of the program's own, which `make` gives for each lane of this rank; see [`crate::strategy`] for how one is
-    /// written.
+    /// Selects a strategy of the program's own; `make` makes one for each lane of this rank. See
+    /// [`crate::strategy`] for writing one.
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn use_strategy(&self, make: impl Fn() -> Box<dyn Strategy> + Send + 'static) -> Result<(), Error> {
         self.endpoint.engine.set_strategy(make)
     }
 
-    /// Ends this rank's part in good order: everything sent so far will arrive. A rank that exits without it has failed.
+    /// Finishes this rank: everything sent so far will arrive. A rank that exits without it has failed.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -99,7 +100,7 @@ impl Job {
     }
 }
 
-/// What a rank sends and receives with; cheap to clone, shared by threads.
+/// The endpoint of a rank for sending and receiving; cheap to clone, shared by threads.
 #[derive(Clone)]
 pub struct Endpoint {
     pub(crate) engine: Arc<Engine>,
@@ -107,14 +108,14 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// What interfaces of other languages call, whose memory is known by its address.
+    /// Returns the engine for interfaces of other languages, which know memory by its address.
     #[doc(hidden)]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// Ends this rank's part, as [`Job::finish`], while other threads may be in calls, which end with [`Error::Finished`]: for interfaces of
-    /// other languages, whose handles of the job outlive it.
+    /// Finishes this rank like [`Job::finish`], even with other threads in calls, which end with
+    /// [`Error::Finished`]. It is for interfaces of other languages, whose handles outlive the job.
     #[doc(hidden)]
     pub fn finish(&self) -> Result<(), Error> {
         let flushed = self.context.flush();
@@ -122,39 +123,39 @@ impl Endpoint {
         flushed
     }
 
-    /// This process's number.
+    /// Returns this process's rank.
     pub fn rank(&self) -> Rank {
         self.engine.rank()
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn size(&self) -> u32 {
         self.engine.size()
     }
 
-    /// The flow that all ranks share from the start.
+    /// Returns the flow that all ranks share from the start.
     pub fn world(&self) -> Flow {
         Flow::new(self.engine.clone(), FlowId(0))
     }
 
-    /// What this rank has moved and done so far; see `canele info` for the meaning of each counter.
+    /// Returns this rank's counters; `canele info` explains each of them.
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn counters(&self) -> Result<Snapshot, Error> {
         self.engine.counters()
     }
 
-    /// What a message of `bytes` takes, and every protocol's estimate.
+    /// Returns the protocol for a message of `bytes`, and every protocol's estimate.
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn protocol(&self, bytes: usize) -> Result<Choice, Error> {
         self.engine.choose(bytes, canele_engine::choice::Ends::default())
     }
 }
 
-/// The moment `wait` from now; too far to be expressed means never.
+/// Returns the time `wait` from now; `None`, which means never, if it cannot be expressed.
 pub(crate) fn deadline(wait: Duration) -> Option<Instant> {
     Instant::now().checked_add(wait)
 }

@@ -23,13 +23,13 @@
 //! ```
 //! Without a launcher the program is a job of one rank, as in the examples of this documentation.
 //!
-//! | for | there is |
+//! | purpose | item |
 //! |---|---|
 //! | messages that the receiver asks for by sender and tag | [`Flow`] |
 //! | one stream of items between two ranks | [`Channel`] |
-//! | many ranks that post to one, which takes what comes | [`Mailbox`] |
-//! | data that lies in a peer's memory, without its help | [`Region`] |
-//! | one result of all ranks | collectives: [`Flow::allreduce`] and its kin |
+//! | messages of many ranks to one, which takes them in order of arrival | [`Mailbox`] |
+//! | access to a peer's memory without its help | [`Region`] |
+//! | one result of all ranks | collectives, such as [`Flow::allreduce`] |
 //! | signals between ranks | [`Notice`]s that a put leaves; between threads of a rank: [`Semaphore`] |
 //!
 //! `docs/choosing.md` of the sources compares them, with an example of each. [`Request`]s of non-blocking calls are futures.
@@ -72,7 +72,7 @@ pub use semaphore::Semaphore;
 
 pub use plain::Plain;
 
-/// The crate whose derives make types [`Plain`].
+/// The crate with the derives that make types [`Plain`].
 pub use bytemuck;
 pub use bytemuck::{Pod, Zeroable};
 pub use canele_engine::choice::{Choice, Protocol, Variant};
@@ -80,7 +80,7 @@ pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};
 pub use canele_sys::counters::{Counter, Snapshot};
 
-/// The examples of the page that compares what there is.
+/// The examples of the page that compares the items.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/choosing.md")]
 struct Choosing;

@@ -8,9 +8,9 @@ use canele_mem::buffer::Owned;
 
 use crate::{Error, Flow, Plain, Rank, Status, Tag};
 
-/// What lends memory to an operation, and gets it back at its end.
+/// The lender of an operation's memory, which gets it back at the end.
 pub(crate) trait Lender {
-    /// The operation has ended.
+    /// Takes the memory back, after the operation has ended.
     fn take_back(&mut self, buffer: Buffer);
 }
 
@@ -24,7 +24,7 @@ impl<T: Plain> Lender for Owned<T> {
     }
 }
 
-/// How far an operation is.
+/// The progress of an operation.
 pub(crate) enum Progress {
     UnderWay(Pending),
     Ended(Result<Status, Error>),
@@ -33,21 +33,22 @@ pub(crate) enum Progress {
 
 /// An operation under way, with the lender of its memory.
 ///
-/// Dropping it while it is under way withdraws it if no other rank knows of it and else waits for its end.
+/// Dropping a pending operation withdraws it if no other rank knows of it; otherwise the drop waits for its
+/// end.
 pub(crate) struct Operation<L: Lender> {
-    /// Not given back before the operation has ended.
+    /// The flow's numbers are not freed before the operation has ended.
     flow: Flow,
     pub lender: L,
     state: Progress,
 }
 
 impl Flow {
-    /// Where a message of this flow goes, which may leave with others.
+    /// Returns the destination of a message of this flow, which may be coalesced with others.
     pub(crate) fn coalesced(&self, to: Rank, tag: Tag) -> Envelope {
         Envelope { coalesce: true, ..Envelope::new(to, self.id, tag) }
     }
 
-    /// Starts a send that needs the caller's memory no longer than this call, if it can.
+    /// Starts a send that needs the caller's memory only during this call, if possible.
     pub(crate) fn isend_copied(
         &self,
         to: Rank,
@@ -76,7 +77,7 @@ impl<L: Lender> Operation<L> {
         self.state = Progress::Ended(ended.result);
     }
 
-    /// Whether it has ended; makes progress if not.
+    /// Returns true if it has ended; otherwise makes progress.
     pub fn test(&mut self) -> Result<bool, Error> {
         if let Progress::UnderWay(pending) = self.state {
             match self.flow.engine.test(pending)? {
@@ -87,14 +88,15 @@ impl<L: Lender> Operation<L> {
         Ok(true)
     }
 
-    /// Whether it has ended; else `waker` is woken once it may have. A thread makes progress meanwhile.
+    /// Returns true if it has ended; otherwise `waker` is woken once it may have. A thread makes progress
+    /// meanwhile.
     pub fn test_or_notify(&mut self, waker: &Waker) -> Result<bool, Error> {
         if let Progress::UnderWay(pending) = self.state {
             let is_served = self.flow.engine.start_serving();
             match self.flow.engine.test_or_notify(pending, waker)? {
                 Some(ended) => self.end(ended),
                 None => {
-                    // No thread makes progress: the caller that polls does.
+                    // No thread makes progress, so the polling caller must.
                     if !is_served {
                         waker.wake_by_ref();
                     }
@@ -105,7 +107,7 @@ impl<L: Lender> Operation<L> {
         Ok(true)
     }
 
-    /// Withdraws it, if it is not too late; says whether it was.
+    /// Withdraws it, if possible. Returns true if it was withdrawn.
     pub fn cancel(&mut self) -> Result<bool, Error> {
         match self.state {
             Progress::UnderWay(pending) => self.flow.engine.cancel(pending),
@@ -122,10 +124,10 @@ impl<L: Lender> Operation<L> {
         Ok(())
     }
 
-    /// How it has ended.
+    /// Returns the result.
     ///
     /// # Panics
-    /// It has not, or this was called before.
+    /// The operation has not ended, or this was called before.
     pub fn take(&mut self) -> Result<Status, Error> {
         match std::mem::replace(&mut self.state, Progress::Taken) {
             Progress::Ended(result) => result,
@@ -133,12 +135,12 @@ impl<L: Lender> Operation<L> {
         }
     }
 
-    /// True after [`Operation::take`].
+    /// Returns true after [`Operation::take`].
     pub fn is_taken(&self) -> bool {
         matches!(self.state, Progress::Taken)
     }
 
-    /// Waits until one of several that are not taken has ended; gives its number.
+    /// Waits until one of several untaken operations has ended; returns its index.
     pub fn wait_any(operations: &mut [&mut Self], deadline: Option<Instant>) -> Result<usize, Error> {
         if let Some(at) = operations.iter().position(|one| matches!(one.state, Progress::Ended(_))) {
             return Ok(at);
@@ -165,7 +167,8 @@ impl<L: Lender> Drop for Operation<L> {
         if let Progress::UnderWay(pending) = self.state
             && !pending.is_free()
         {
-            // Where even that fails (a forked child) the lender keeps the memory, which is never freed under a transfer.
+            // If even that fails (in a forked child), the lender keeps the memory, which is never freed
+            // during a transfer.
             let _ = self.flow.engine.cancel_here(pending);
             let _ = self.block(None);
         }

@@ -1,9 +1,10 @@
-//! Messages made of segments (NewMadeleine's pack and unpack): each says until when its memory may change, and from when on
-//! it is needed. The library chooses the packets: small segments travel together, also with those of other messages and
-//! flows; large ones go beside them.
+//! Messages made of segments (NewMadeleine's pack and unpack). Each segment says until when its memory may
+//! change, and from when it is needed. The library chooses the packets. Small segments travel together, also
+//! with those of other messages and flows; large ones travel separately.
 //!
-//! A segment is matched like a message of its own, in the order of packing: a receiver unpacks as many, of the same lengths,
-//! in the same order. So a flow and tag carry either packed messages or plain ones.
+//! A segment is matched like a separate message, in the order of packing. A receiver unpacks the same number
+//! of segments of the same lengths in the same order. So a flow and tag carry either packed messages or plain
+//! ones.
 //!
 //! ```
 //! use canele::Tag;
@@ -33,13 +34,14 @@ use crate::{Error, Plain, Rank, Source, Status, Tag};
 
 /// A message being packed, made by [`Scope::pack`].
 ///
-/// Segments leave as soon as they can; those behind a [`Packer::later`] one, which is read at the end, leave with it.
+/// Segments leave as soon as possible; those behind a [`Packer::later`] segment, which is read at the end,
+/// leave with it.
 #[must_use = "a message ends with `end`"]
 pub struct Packer<'a, 'scope, 'env: 'scope> {
     scope: &'a Scope<'scope, 'env>,
     to: Rank,
     tag: Tag,
-    /// What leaves at the end.
+    /// The segments that leave at the end.
     waiting: Vec<Segment<'env>>,
 }
 
@@ -56,15 +58,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Packer { scope: self, to, tag, waiting: Vec::new() }
     }
 
-    /// Begins to take such a message apart. Its segments come from one rank, as messages of different ranks may come in
-    /// any order.
+    /// Begins to unpack such a message. Its segments come from one rank, because messages of different ranks
+    /// may arrive in any order.
     pub fn unpack(&self, from: Rank, tag: Tag) -> Unpacker<'_, 'scope, 'env> {
         Unpacker { scope: self, from, tag }
     }
 }
 
 impl<'env> Packer<'_, '_, 'env> {
-    /// A segment that is read now: its memory may change at once.
+    /// Adds a segment that is read now: its memory may change at once.
     ///
     /// # Errors
     /// The rank does not exist, has finished or died; the job is over.
@@ -77,10 +79,10 @@ impl<'env> Packer<'_, '_, 'env> {
         Ok(())
     }
 
-    /// A segment that is read whenever it suits the library, until the scope ends.
+    /// Adds a segment that the library reads at any time until the scope ends.
     ///
     /// # Errors
-    /// As [`Packer::safer`].
+    /// Returns the errors of [`Packer::safer`].
     pub fn cheaper<T: Plain>(&mut self, items: &'env [T]) -> Result<(), Error> {
         if self.waiting.is_empty() {
             return self.scope.isend(self.to, self.tag, items).map(drop);
@@ -89,16 +91,16 @@ impl<'env> Packer<'_, '_, 'env> {
         Ok(())
     }
 
-    /// A segment that is read at the end of the message, and may still be filled until then.
+    /// Adds a segment that is read at the end of the message, and may be filled until then.
     pub fn later<T: Plain>(&mut self, items: &'env [Cell<T>]) {
         let read = || items.iter().flat_map(|item| bytemuck::bytes_of(&item.get()).to_vec()).collect();
         self.waiting.push(Segment::Later(Box::new(read)));
     }
 
-    /// The message is complete.
+    /// Completes the message.
     ///
     /// # Errors
-    /// As [`Packer::safer`].
+    /// Returns the errors of [`Packer::safer`].
     pub fn end(self) -> Result<(), Error> {
         for segment in self.waiting {
             match segment {
@@ -119,15 +121,15 @@ pub struct Unpacker<'a, 'scope, 'env: 'scope> {
 }
 
 impl<'env> Unpacker<'_, '_, 'env> {
-    /// The next segment, which is here on return.
+    /// Receives the next segment, complete on return.
     ///
     /// # Errors
-    /// As [`crate::Flow::recv`].
+    /// Returns the errors of [`crate::Flow::recv`].
     pub fn express<T: Plain>(&mut self, items: &mut [T]) -> Result<Status, Error> {
         self.scope.flow().recv(Source::Is(self.from), self.tag, items)
     }
 
-    /// The next segment, which is here when the scope ends.
+    /// Receives the next segment, complete when the scope ends.
     ///
     /// # Errors
     /// The rank does not exist; the job is over.

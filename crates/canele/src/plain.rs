@@ -1,4 +1,4 @@
-//! What can travel as bytes.
+//! Types that can travel as bytes.
 
 /// Plain data: types without padding, pointers or invalid values, which can travel as bytes.
 ///

@@ -1,7 +1,9 @@
-//! Non-blocking operations on memory that the caller vouches for: what interfaces of other languages are made of.
+//! Non-blocking operations on memory that the caller vouches for, as a base for interfaces of other
+//! languages.
 //!
-//! That the memory stays is promised once, where its address becomes a [`Raw`] or a [`RawMut`]; Rust programs lend memory in a
-//! [`Scope`](crate::Scope) or give it to a [`Request`](crate::Request) instead, and promise nothing.
+//! The caller promises once that the memory stays, when its address becomes a [`Raw`] or a [`RawMut`]. Rust
+//! programs need no promise: they lend memory in a [`Scope`](crate::Scope) or give it to a
+//! [`Request`](crate::Request).
 
 use std::time::Duration;
 
@@ -13,13 +15,14 @@ use crate::job::deadline;
 use crate::operation::{Lender, Operation, Progress};
 use crate::{Error, Flow, Mode, Rank, Source, Status, Tag, TagMatch};
 
-/// A send from a [`Raw`] or a receive into a [`RawMut`] under way.
+/// A pending send from a [`Raw`] or receive into a [`RawMut`].
 ///
-/// Dropping it while it is under way withdraws it if no other rank knows of it and else waits for its end.
+/// Dropping it while it is pending withdraws it if no other rank knows of it; otherwise the drop waits for
+/// its end.
 #[must_use = "an operation must be waited for"]
 pub struct RawRequest(Operation<Promise>);
 
-/// Lends memory of which the caller has promised that it stays.
+/// The lender of memory that the caller has promised to keep.
 struct Promise;
 
 impl Lender for Promise {
@@ -68,45 +71,47 @@ impl Flow {
 }
 
 impl RawRequest {
-    /// Whether it has ended; makes progress if not.
+    /// Returns true if it has ended; otherwise makes progress.
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn test(&mut self) -> Result<bool, Error> {
         self.0.test()
     }
 
-    /// Waits for its end, for ever or at most `wait`. After an error of the wait itself, as [`Error::Deadline`], it is still under way.
+    /// Waits for its end, without limit or at most `wait`. After an error of the wait itself, such as
+    /// [`Error::Deadline`], it is still pending.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; in a forked child.
+    /// The time is over ([`Error::Deadline`]), or this is a forked child.
     pub fn block(&mut self, wait: Option<Duration>) -> Result<(), Error> {
         self.0.block(wait.and_then(deadline))
     }
 
-    /// How it has ended, which is told once.
+    /// Returns its result, once.
     ///
     /// # Errors
-    /// Why it failed.
+    /// The error of the operation.
     ///
     /// # Panics
-    /// It has not ended, or this was called before.
+    /// The operation has not ended, or this was called before.
     pub fn take(&mut self) -> Result<Status, Error> {
         self.0.take()
     }
 
-    /// Withdraws it, as [`Request::cancel`](crate::Request::cancel).
+    /// Withdraws it like [`Request::cancel`](crate::Request::cancel).
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn cancel(&mut self) -> Result<bool, Error> {
         self.0.cancel()
     }
 
-    /// Waits until one of several has ended; gives its number. None of them was taken.
+    /// Waits until one of several has ended; returns its index. None of them was taken before.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; in a forked child; [`Error::Lengths`] if the list is empty.
+    /// The time is over ([`Error::Deadline`]), this is a forked child, or the list is empty
+    /// ([`Error::Lengths`]).
     pub fn wait_any<'a>(
         requests: impl IntoIterator<Item = &'a mut RawRequest>,
         wait: Option<Duration>,

@@ -1,4 +1,5 @@
-//! Regions and one-sided operations (PUT): memory that peers read and write, on this host without this rank's help.
+//! Regions and one-sided operations (PUT): memory that peers read and write, on this host without this rank's
+//! help.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,26 +12,28 @@ use canele_sys::atomic::Ordering;
 use crate::job::deadline;
 use crate::{Endpoint, Error, Plain, Rank};
 
-/// Memory allocated by Canelé that peers may read and write at any time, so it is reached by copy.
+/// Memory allocated by Canelé that peers may read and write at any time, so it is accessed by copy.
 ///
-/// Threads of this process, too, may write and read a region at the same time: its bytes are racy. A copy accesses each byte once,
-/// and a reader gets for each byte a value that some thread wrote there, but with several bytes, even those of one number, it may get
-/// a mixture of writes. Use atomic operations ([`RemoteRegion::fetch_add`]), notices or messages where that matters.
+/// Threads of this process may also write and read a region at the same time: its bytes are racy. A copy
+/// accesses each byte once, and a reader gets for each byte a value that some thread wrote. Several bytes,
+/// even of one number, may be a mixture of writes. Use atomic operations ([`RemoteRegion::fetch_add`]),
+/// notices or messages where that matters.
 ///
-/// Zeroed at first. Given up when dropped; transfers under way end in good order.
+/// A region is zeroed at first. Dropping it frees it; pending transfers end in good order.
 ///
-/// Ranks of this host map it. For ranks of other hosts the owner's library reads and writes there, whenever any thread of the owner
-/// makes progress: in any call that waits or tests, or all the time with `CANELE_PROGRESS_THREAD=1`. Operations mean the same
-/// either way, but from another host they can fail where memory that is mapped cannot: the owner has finished or died, or has
-/// dropped the region ([`Error::Refused`]).
+/// Ranks of this host map it. For ranks of other hosts the owner's library reads and writes there, whenever a
+/// thread of the owner makes progress. That is in any call that waits or tests, or all the time with
+/// `CANELE_PROGRESS_THREAD=1`. Operations have the same meaning either way. From another host they can also
+/// fail because the owner has finished, died, or dropped the region ([`Error::Refused`]).
 pub struct Region {
     engine: Arc<Engine>,
     pub(crate) region: Arc<canele_engine::Region>,
-    /// Under which it was published.
+    /// The names under which it was published.
     names: Mutex<Vec<String>>,
 }
 
-/// A region of some rank, this one's included, as seen from here. It is mapped as long as one of its clones lives, whatever its owner does.
+/// A region of some rank, including this one, as seen from here. It is mapped as long as one of its clones
+/// lives, even if its owner drops it.
 #[derive(Clone)]
 pub struct RemoteRegion {
     engine: Arc<Engine>,
@@ -57,7 +60,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// Not enough memory, naming what is needed and what there is.
+    /// There is not enough memory; the error names the memory needed and the memory available.
     pub fn region(&self, bytes: usize) -> Result<Region, Error> {
         let region = self.engine.create_region(bytes)?;
         Ok(Region { engine: self.engine.clone(), region, names: Mutex::default() })
@@ -66,12 +69,12 @@ impl Endpoint {
     /// Finds a region that any rank published; waits until it exists, at most `wait`.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; the region was dropped meanwhile.
+    /// The time is over ([`Error::Deadline`]), or the region was dropped meanwhile.
     pub fn find_region(&self, name: &str, wait: Duration) -> Result<RemoteRegion, Error> {
         self.find_published(&format!("region {name}"), deadline(wait))
     }
 
-    /// The region whose place was published under this name by any kind of object.
+    /// Returns the region that an object of any kind published under this name.
     pub(crate) fn find_published(&self, name: &str, at: Option<Instant>) -> Result<RemoteRegion, Error> {
         let value = self.engine.find(name, at)?;
         let (owner, id, bytes) = decode(&value).ok_or_else(|| Error::NameTaken(name.to_owned()))?;
@@ -79,7 +82,7 @@ impl Endpoint {
         Ok(RemoteRegion { engine: self.engine.clone(), owner, id, far })
     }
 
-    /// The next notice that a peer's put carried, if one has come.
+    /// Returns the next notice of a peer's put, if one has arrived.
     ///
     /// # Errors
     /// The job is over.
@@ -87,16 +90,17 @@ impl Endpoint {
         self.engine.try_notice()
     }
 
-    /// Waits for the next notice, for ever or at most `wait`.
+    /// Waits for the next notice, without limit or at most `wait`.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; the job is over. For ever: no rank is left that could send, as in [`Flow::recv`](crate::Flow::recv).
+    /// The time is over ([`Error::Deadline`]), or the job is over. Without limit: no rank is left that could
+    /// send, as in [`Flow::recv`](crate::Flow::recv).
     pub fn wait_notice(&self, wait: Option<Duration>) -> Result<Notice, Error> {
         self.engine.wait_notice(wait.and_then(deadline))
     }
 
-    /// Calls `call` for notices with identifiers in `ids`, from within whatever call makes progress; it must not call
-    /// the library. Those notices are no longer seen by polling.
+    /// Calls `call` for notices with identifiers in `ids`, from within any call that makes progress; `call`
+    /// must not call the library. Polling does not return those notices any more.
     ///
     /// # Errors
     /// The job is over.
@@ -117,19 +121,20 @@ fn decode(value: &[u8]) -> Option<(Rank, RegionId, usize)> {
 }
 
 impl Region {
-    /// Its memory, for interfaces of other languages.
+    /// Returns its memory, for interfaces of other languages.
     #[doc(hidden)]
     pub fn memory(&self) -> &Arc<canele_engine::Region> {
         &self.region
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     #[allow(clippy::len_without_is_empty)] // A region is never empty.
     pub fn len(&self) -> usize {
         self.region.len()
     }
 
-    /// Where it begins in this process, as long as it lives: memory that other ranks and threads may access at any time.
+    /// Returns its first address in this process, valid as long as it lives. Other ranks and threads may
+    /// access that memory at any time.
     pub fn address(&self) -> *mut u8 {
         self.region.address()
     }
@@ -142,23 +147,23 @@ impl Region {
         self.publish_as(&format!("region {name}"))
     }
 
-    /// Publishes its place under the name of what lies in it.
+    /// Publishes it under the name of the object that it contains.
     pub(crate) fn publish_as(&self, name: &str) -> Result<(), Error> {
         self.engine.publish(name, &encode(self.engine.rank(), self.region.id(), self.len()))?;
         self.names.lock().unwrap_or_else(PoisonError::into_inner).push(name.to_owned());
         Ok(())
     }
 
-    /// Takes back the names under which it was published.
+    /// Withdraws the names under which it was published.
     pub(crate) fn withdraw_names(&self) {
         let names = std::mem::take(&mut *self.names.lock().unwrap_or_else(PoisonError::into_inner));
         for name in names {
-            // As of the region itself.
+            // The error is ignored, as for the region itself.
             let _ = self.engine.withdraw(&name);
         }
     }
 
-    /// This region as others see it.
+    /// Returns this region as other ranks see it.
     pub fn remote(&self) -> RemoteRegion {
         let (owner, id, far) = (self.engine.rank(), self.region.id(), self.region.far());
         RemoteRegion { engine: self.engine.clone(), owner, id, far }
@@ -167,7 +172,7 @@ impl Region {
     /// Copies items out, from `offset` bytes on.
     ///
     /// # Errors
-    /// The range lies outside; the job is over.
+    /// The range lies outside, or the job is over.
     pub fn read<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
         self.remote().get(offset, items)
     }
@@ -175,7 +180,7 @@ impl Region {
     /// Copies items in, from `offset` bytes on.
     ///
     /// # Errors
-    /// The range lies outside; the job is over.
+    /// The range lies outside, or the job is over.
     pub fn write<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
         self.engine.check_unfinished()?;
         let (bytes, region): (&[u8], _) = (bytemuck::cast_slice(items), self.len());
@@ -188,21 +193,22 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         self.withdraw_names();
-        // After the end of the job the launcher has forgotten it already.
+        // After the end of the job the launcher has removed it already.
         let _ = self.engine.drop_region(self.region.id());
     }
 }
 
 impl RemoteRegion {
-    /// Whose it is.
+    /// Returns the rank that owns it.
     pub fn owner(&self) -> Rank {
         self.owner
     }
 
-    /// Writes items at `offset` bytes. Complete at both ends on return, to which end the owner on another host answers.
+    /// Writes items at `offset` bytes. The write is complete at both ends on return; an owner on another host
+    /// acknowledges it.
     ///
     /// # Errors
-    /// The range lies outside. On another host: [`Error::Refused`]; the owner has finished or died.
+    /// The range lies outside. On another host: [`Error::Refused`], or the owner has finished or died.
     pub fn put<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
         self.engine.check_unfinished()?;
         self.engine.put(&self.far, offset, bytemuck::cast_slice(items))
@@ -211,7 +217,7 @@ impl RemoteRegion {
     /// Reads items from `offset` bytes on.
     ///
     /// # Errors
-    /// As [`RemoteRegion::put`].
+    /// Returns the errors of [`RemoteRegion::put`].
     pub fn get<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
         self.engine.check_unfinished()?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(items);
@@ -222,13 +228,13 @@ impl RemoteRegion {
         Ok(())
     }
 
-    /// Writes items and then shows the owner the identifier `notice`. The items are in the region when the notice is
-    /// seen; with few of them both travel in one cache line. On return they may be changed; they may still be on their way.
-    /// Notices of a rank are seen in the order of its calls.
+    /// Writes items and then shows the owner the identifier `notice`. The items are in the region when the
+    /// notice is seen; few items travel with it in one cache line. On return the items may be changed, but
+    /// may still be under way. Notices of a rank are seen in the order of its calls.
     ///
     /// # Errors
-    /// The range lies outside; the owner has finished or died. What else goes wrong on another host the next
-    /// [`RemoteRegion::fence`] tells, and the notice is not seen.
+    /// The range lies outside, or the owner has finished or died. Other errors on another host are reported
+    /// by the next [`RemoteRegion::fence`], and the notice is not seen.
     #[inline]
     pub fn put_notify<T: Plain>(&self, offset: usize, items: &[T], notice: u64) -> Result<(), Error> {
         self.engine.check_unfinished()?;
@@ -238,29 +244,30 @@ impl RemoteRegion {
     /// Waits until everything put there so far is in the owner's memory, at most `wait`.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; the owner has finished or died; [`Error::Refused`] for the first put with a notice, since the last
-    /// fence to this owner, to a region that it has dropped.
+    /// The time is over ([`Error::Deadline`]), or the owner has finished or died. [`Error::Refused`] reports
+    /// the first put with a notice, since the last fence to this owner, to a dropped region.
     pub fn fence(&self, wait: Option<Duration>) -> Result<(), Error> {
         self.engine.fence(self.owner, wait.and_then(deadline))
     }
 
-    /// Adds `n` to the 64-bit word at `offset` (a multiple of 8), atomically among all ranks; gives the old value.
+    /// Adds `n` to the 64-bit word at `offset` (a multiple of 8), atomically among all ranks; returns the old
+    /// value.
     ///
     /// # Errors
-    /// The word lies outside or is not aligned; else as [`RemoteRegion::put`].
+    /// The word lies outside or is not aligned; all errors of [`RemoteRegion::put`].
     pub fn fetch_add(&self, offset: usize, n: u64) -> Result<u64, Error> {
         self.engine.check_unfinished()?;
         match self.far.word(offset) {
-            // SeqCst: one order of all atomic operations of all ranks, which is what users expect of them.
+            // SeqCst: all atomic operations of all ranks have one order, which users expect.
             Some(word) => Ok(word.fetch_add(n, Ordering::SeqCst)),
             None => self.engine.add_remote(&self.far, offset, n),
         }
     }
 
-    /// Replaces the 64-bit word at `offset` by `new` if it is `expected`; gives the old value.
+    /// Replaces the 64-bit word at `offset` by `new` if it is `expected`; returns the old value.
     ///
     /// # Errors
-    /// As [`RemoteRegion::fetch_add`].
+    /// Returns the errors of [`RemoteRegion::fetch_add`].
     pub fn compare_and_swap(&self, offset: usize, expected: u64, new: u64) -> Result<u64, Error> {
         self.engine.check_unfinished()?;
         let Some(word) = self.far.word(offset) else {

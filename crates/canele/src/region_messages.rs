@@ -1,6 +1,6 @@
-//! Tagged messages whose bytes lie in regions: above the eager size they are copied once, straight from or to the other
-//! end's memory, by both processors if both ends lie in regions. Short ones are copied to or from the stack, because only private bytes
-//! take the short path.
+//! Tagged messages whose bytes lie in regions. Above the eager size they are copied once, directly from or to
+//! the other end's memory. Both processors copy if both ends lie in regions. Short messages are copied to or
+//! from the stack, because only private bytes take the short path.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::flow::want;
 use crate::job::deadline;
 use crate::{Error, Flow, Rank, Region, Source, Status, Tag, TagMatch};
 
-/// Sends a lent buffer, which comes back.
+/// Sends a lent buffer, and returns it.
 pub(crate) fn send_lent(
     engine: &Arc<Engine>,
     (flow, to, tag): (FlowId, Rank, Tag),
@@ -30,7 +30,7 @@ pub(crate) fn send_lent(
     }
 }
 
-/// Receives into a lent buffer, which comes back.
+/// Receives into a lent buffer, and returns it.
 pub(crate) fn recv_lent(
     engine: &Arc<Engine>,
     (flow, want): (FlowId, Want),
@@ -46,7 +46,7 @@ pub(crate) fn recv_lent(
     }
 }
 
-/// Waits for the end of an operation; withdraws it at the deadline, unless its data is moving: then the end is near.
+/// Waits for the end of an operation; withdraws it at the deadline, unless its data is moving already.
 fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Completion {
     let forked = "a thread of this process has been inside before";
     match engine.wait(pending, deadline) {
@@ -62,10 +62,11 @@ fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Com
     }
 }
 
-/// Bytes of a message that fits into a cell, and of one whose copy costs less than a request does.
+/// Stack buffers in bytes: for a message that fits into a cell, and for one whose copy costs less than a
+/// request.
 const STACKED: [usize; 2] = [64, 4096];
 
-/// Lends `len` zeroed bytes of the stack, unless those are too many.
+/// Lends `len` zeroed bytes of the stack, unless they are too many.
 #[inline(always)]
 fn on_stack<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
     if len <= STACKED[0] {
@@ -94,7 +95,8 @@ fn in_buffer(region: &Region, range: Range<usize>) -> Result<InBuffer, Error> {
 }
 
 impl Flow {
-    /// Sends a range of a region's bytes. They must not be changed before this returns, or the receiver gets a mixture.
+    /// Sends a range of a region's bytes. They must not be changed before this returns, or the receiver gets
+    /// a mixture.
     ///
     /// ```
     /// # fn main() -> Result<(), canele::Error> {
@@ -111,15 +113,15 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// The range lies outside of the region ([`Error::Range`]); else as [`Flow::send`].
+    /// The range lies outside of the region ([`Error::Range`]); all errors of [`Flow::send`].
     pub fn send_region(&self, to: Rank, tag: Tag, region: &Region, range: Range<usize>) -> Result<(), Error> {
         self.send_range(to, tag, (region, range), None)
     }
 
-    /// The same, for at most `wait`; after [`Error::Deadline`] nothing was sent.
+    /// Sends a range of a region, waiting at most `wait`; after [`Error::Deadline`] nothing was sent.
     ///
     /// # Errors
-    /// As [`Flow::send_region`], and [`Error::Deadline`].
+    /// Returns the errors of [`Flow::send_region`], and [`Error::Deadline`].
     pub fn send_region_deadline(
         &self,
         to: Rank,
@@ -152,7 +154,7 @@ impl Flow {
     /// Receives a message into a range of a region.
     ///
     /// # Errors
-    /// The range lies outside of the region ([`Error::Range`]); else as [`Flow::recv`].
+    /// The range lies outside of the region ([`Error::Range`]); all errors of [`Flow::recv`].
     pub fn recv_region(
         &self,
         from: impl Into<Source>,
@@ -163,10 +165,11 @@ impl Flow {
         self.recv_range(want(from.into(), tag.into()), (region, range), None)
     }
 
-    /// The same, for at most `wait`; after [`Error::Deadline`] the message, should it come, is still there.
+    /// Receives into a range of a region, waiting at most `wait`; after [`Error::Deadline`] a later message
+    /// can still be received.
     ///
     /// # Errors
-    /// As [`Flow::recv_region`], and [`Error::Deadline`].
+    /// Returns the errors of [`Flow::recv_region`], and [`Error::Deadline`].
     pub fn recv_region_deadline(
         &self,
         from: impl Into<Source>,

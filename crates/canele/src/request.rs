@@ -13,17 +13,19 @@ use crate::job::deadline;
 use crate::operation::{Operation, Progress};
 use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
 
-/// A send or receive under way, which owns its items until it has ended.
+/// A pending send or receive, which owns its items until it has ended.
 ///
-/// It is waited for by [`wait`](Self::wait), asked by [`test`](Self::test), or awaited: a request is a future of the status and the
-/// items for any executor. The first one that is awaited starts a thread, which makes progress while tasks wait.
+/// A program waits for it by [`wait`](Self::wait), polls it by [`test`](Self::test), or awaits it. A request
+/// is a future of the status and the items for any executor. The first awaited request starts a thread, which
+/// makes progress while tasks wait.
 ///
-/// Dropping it while it is under way withdraws it if no other rank knows of it and else waits for its end.
+/// Dropping it while it is pending withdraws it if no other rank knows of it; otherwise the drop waits for
+/// its end.
 #[must_use = "an operation must be waited for"]
 pub struct Request<T: Plain>(Operation<Owned<T>>);
 
 impl Flow {
-    /// Starts to send `items`, which come back when the operation is waited for.
+    /// Starts to send `items`; waiting for the operation returns them.
     ///
     /// # Errors
     /// The rank does not exist; the job is over.
@@ -31,10 +33,10 @@ impl Flow {
         self.isend_mode(to, tag, Mode::Standard, items)
     }
 
-    /// The same, ended once the receiver has begun to receive.
+    /// Starts a synchronous send, which ends once the receiver has begun to receive.
     ///
     /// # Errors
-    /// As [`Flow::isend`].
+    /// Returns the errors of [`Flow::isend`].
     pub fn isend_sync<T: Plain>(&self, to: Rank, tag: Tag, items: Vec<T>) -> Result<Request<T>, Error> {
         self.isend_mode(to, tag, Mode::Synchronous, items)
     }
@@ -52,7 +54,7 @@ impl Flow {
         }
     }
 
-    /// Starts a send that was not posted, or in vain: its memory is lent until its end.
+    /// Starts a send that could not leave at once: its memory is lent until its end.
     pub(crate) fn isend_lent<T: Plain>(
         &self,
         to: Rank,
@@ -71,7 +73,7 @@ impl Flow {
         }
     }
 
-    /// Starts to receive into `items`, which come back when the operation is waited for.
+    /// Starts to receive into `items`; waiting for the operation returns them.
     ///
     /// # Errors
     /// The rank does not exist; the job is over.
@@ -94,37 +96,39 @@ impl Flow {
 }
 
 impl<T: Plain> Request<T> {
-    /// Whether it has ended; makes progress if not.
+    /// Returns true if it has ended; otherwise makes progress.
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn test(&mut self) -> Result<bool, Error> {
         self.0.test()
     }
 
-    /// Waits for its end and gives the items back.
+    /// Waits for its end and returns the items.
     ///
     /// # Errors
-    /// Why it failed; the items are dropped.
+    /// The error of the operation; the items are dropped.
     pub fn wait(mut self) -> Result<(Status, Vec<T>), Error> {
         self.block(None)?;
         self.take()
     }
 
-    /// Waits at most `wait`; after [`Error::Deadline`] the operation is withdrawn if possible, else waited for.
+    /// Waits at most `wait`. After [`Error::Deadline`] the operation is withdrawn if possible, or else waited
+    /// for.
     ///
     /// # Errors
-    /// Why it failed; the items are dropped.
+    /// The error of the operation; the items are dropped.
     pub fn wait_deadline(mut self, wait: Duration) -> Result<(Status, Vec<T>), Error> {
         self.block(deadline(wait))?;
         self.take()
     }
 
-    /// Withdraws it, if it is not too late: a receive without a message, a send that has not left and was not copied. Says whether it
-    /// was. A long send that is announced already is asked back: waiting for it tells, once its receiver communicates.
+    /// Withdraws it if possible: a receive without a message, or a send that has not left and was not copied.
+    /// Returns true if it was withdrawn. A long announced send is asked back: waiting for it returns the
+    /// result, once its receiver communicates.
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn cancel(&mut self) -> Result<bool, Error> {
         self.0.cancel()
     }
@@ -140,7 +144,7 @@ impl<T: Plain> Request<T> {
     }
 }
 
-/// Its items do not lie in it, so it may be moved while it is awaited.
+/// The items do not lie in it, so it may be moved while it is awaited.
 impl<T: Plain> Unpin for Request<T> {}
 
 impl<T: Plain> Future for Request<T> {
@@ -155,19 +159,19 @@ impl<T: Plain> Future for Request<T> {
     }
 }
 
-/// Waits until one of the requests that are not taken has ended; gives its number.
+/// Waits until one of the untaken requests has ended; returns its index.
 ///
 /// # Errors
-/// In a forked child; [`Error::Lengths`] if the list is empty.
+/// This is a forked child, or the list is empty ([`Error::Lengths`]).
 pub fn wait_any<T: Plain>(requests: &mut [Request<T>]) -> Result<usize, Error> {
     let mut operations: Vec<_> = requests.iter_mut().map(|request| &mut request.0).collect();
     Operation::wait_any(&mut operations, None)
 }
 
-/// Waits until at least one has ended; gives the numbers of all that have.
+/// Waits until at least one has ended; returns the indices of all that have.
 ///
 /// # Errors
-/// As [`wait_any`].
+/// Returns the errors of [`wait_any`].
 pub fn wait_some<T: Plain>(requests: &mut [Request<T>]) -> Result<Vec<usize>, Error> {
     wait_any(requests)?;
     let mut ended = Vec::new();
@@ -179,10 +183,10 @@ pub fn wait_some<T: Plain>(requests: &mut [Request<T>]) -> Result<Vec<usize>, Er
     Ok(ended)
 }
 
-/// Waits for all and gives their items back, in the order of the list.
+/// Waits for all and returns their items, in the order of the list.
 ///
 /// # Errors
-/// The first failure, after all have ended.
+/// Returns the first failure, after all have ended.
 pub fn wait_all<T: Plain>(requests: Vec<Request<T>>) -> Result<Vec<(Status, Vec<T>)>, Error> {
     let results: Vec<_> = requests.into_iter().map(Request::wait).collect();
     results.into_iter().collect()

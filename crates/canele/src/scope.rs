@@ -1,4 +1,4 @@
-//! Non-blocking operations on borrowed buffers: all of them have ended when the scope ends.
+//! Non-blocking operations on borrowed buffers, which all end before their scope ends.
 
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 enum ScopedProgress {
     UnderWay(Pending),
-    /// A send of a copy.
+    /// A pending send of a copy.
     Copied(Pending, Owned<u8>),
     Ended(Result<Status, Error>),
     Taken,
@@ -41,11 +41,12 @@ pub struct Scoped(usize);
 impl Flow {
     /// Runs `f`, which may start operations on borrowed memory; all of them have ended when this returns.
     ///
-    /// If `f` fails, receives without a message are withdrawn. If `f` panics while an operation is under way, the process aborts:
-    /// others may still read or write the memory that the operation borrows, and a panic must not wait for them.
+    /// If `f` fails, receives without a message are withdrawn. If `f` panics while an operation is pending,
+    /// the process aborts. Other ranks may still access the borrowed memory, and a panic must not wait for
+    /// them.
     ///
     /// # Errors
-    /// The error of `f`, or else the first operation that failed and was not waited for.
+    /// Returns the error of `f`, or else that of the first failed operation that was not waited for.
     pub fn scope<'env, R>(
         &self,
         f: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> Result<R, Error>,
@@ -64,7 +65,7 @@ impl Flow {
     }
 }
 
-/// Ends the process if a panic leaves a scope in which operations are under way.
+/// Aborts the process if a panic leaves a scope with pending operations.
 struct AbortOnPanic<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
 
 impl Drop for AbortOnPanic<'_, '_, '_> {
@@ -84,7 +85,7 @@ impl Drop for AbortOnPanic<'_, '_, '_> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// The flow its operations are on.
+    /// Returns the flow of its operations.
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
@@ -97,10 +98,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.send(to, tag, Mode::Standard, bytemuck::cast_slice(items))
     }
 
-    /// Starts to send `items`; ended once the receiver has begun to receive.
+    /// Starts a synchronous send of `items`, which ends once the receiver has begun to receive.
     ///
     /// # Errors
-    /// As [`Scope::isend`].
+    /// Returns the errors of [`Scope::isend`].
     pub fn isend_sync<T: Plain>(&self, to: Rank, tag: Tag, items: &'env [T]) -> Result<Scoped, Error> {
         self.send(to, tag, Mode::Synchronous, bytemuck::cast_slice(items))
     }
@@ -112,7 +113,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    /// Starts a send that needs the caller's memory no longer than this call, if it can.
+    /// Starts a send that needs the caller's memory only during this call, if possible.
     fn send_now(&self, to: Rank, tag: Tag, mode: Mode, bytes: &[u8]) -> Result<Option<Scoped>, Error> {
         Ok(self.flow.isend_copied(to, tag, mode, bytes)?.map(|progress| self.keep(progress.into())))
     }
@@ -120,7 +121,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts to send several slices as one message.
     ///
     /// # Errors
-    /// As [`Scope::isend`].
+    /// Returns the errors of [`Scope::isend`].
     pub fn isend_list(&self, to: Rank, tag: Tag, list: &[&'env [u8]]) -> Result<Scoped, Error> {
         self.send_lent(to, tag, Mode::Standard, self.lender.lend_list(list))
     }
@@ -152,7 +153,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts to receive one message into several slices.
     ///
     /// # Errors
-    /// As [`Scope::irecv`].
+    /// Returns the errors of [`Scope::irecv`].
     pub fn irecv_list(
         &self,
         from: impl Into<Source>,
@@ -198,7 +199,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Waits for one operation.
     ///
     /// # Errors
-    /// Why it failed.
+    /// The error of the operation.
     pub fn wait(&self, operation: Scoped) -> Result<Status, Error> {
         let progress = std::mem::replace(&mut self.started.borrow_mut()[operation.0], ScopedProgress::Taken);
         self.finish(progress)
@@ -224,14 +225,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    /// Whether an operation has ended; makes progress if not.
+    /// Returns true if an operation has ended; otherwise makes progress.
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn test(&self, operation: Scoped) -> Result<bool, Error> {
         let pending = match self.started.borrow()[operation.0] {
             ScopedProgress::UnderWay(pending) => pending,
-            // A copy concerns only the library.
+            // A copy belongs to the library only.
             ScopedProgress::Copied(..) | ScopedProgress::Ended(_) | ScopedProgress::Taken => return Ok(true),
         };
         let Some(ended) = self.flow.engine.test(pending)? else { return Ok(false) };
@@ -253,7 +254,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         for progress in self.started.borrow_mut().iter_mut() {
             match progress {
                 ScopedProgress::UnderWay(pending) if pending.is_free() => *progress = ScopedProgress::Taken,
-                // What cannot be withdrawn is waited for.
+                // An operation that cannot be withdrawn is waited for.
                 ScopedProgress::UnderWay(pending) | ScopedProgress::Copied(pending, _) => {
                     let _ = self.flow.engine.cancel_here(*pending);
                 }
@@ -274,7 +275,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             if !matches!(progress, ScopedProgress::Taken) {
                 note(self.finish(progress));
             }
-            // Those behind it have often ended with it.
+            // Later operations have often ended with it.
             self.flow.engine.completions(|completions| {
                 while let Some(ScopedProgress::UnderWay(pending)) = started.as_slice().first()
                     && let Some(ended) = completions.take(*pending)

@@ -1,4 +1,4 @@
-//! Counting semaphores for the threads of one rank (DECK). Nothing here leaves the process.
+//! Counting semaphores for the threads of one rank (DECK). They do not leave the process.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,13 +23,13 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// A semaphore with `permits` permits.
+    /// Makes a semaphore with `permits` permits.
     pub const fn new(permits: usize) -> Self {
         Self { permits: Mutex::new(permits), released: Condvar::new() }
     }
 
     fn permits(&self) -> MutexGuard<'_, usize> {
-        // A number cannot be left half changed by a panic.
+        // A panic cannot leave the number half changed.
         self.permits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -39,7 +39,7 @@ impl Semaphore {
         *permits.unwrap_or_else(PoisonError::into_inner) -= 1;
     }
 
-    /// Takes a permit if there is one; says whether it did.
+    /// Takes a permit if there is one. Returns true if it did.
     pub fn try_acquire(&self) -> bool {
         let mut permits = self.permits();
         let any = *permits > 0;
@@ -47,7 +47,7 @@ impl Semaphore {
         any
     }
 
-    /// Takes a permit; sleeps until there is one, at most for `wait`. Says whether it took one.
+    /// Takes a permit; sleeps until there is one, at most for `wait`. Returns true if it took one.
     pub fn acquire_deadline(&self, wait: Duration) -> bool {
         let Some(at) = Instant::now().checked_add(wait) else {
             self.acquire();
@@ -68,10 +68,10 @@ impl Semaphore {
         }
     }
 
-    /// Gives `permits` permits, and wakes as many threads.
+    /// Adds `permits` permits, and wakes as many threads.
     ///
     /// # Panics
-    /// If there were more permits than a `usize` counts.
+    /// The number of permits exceeds a `usize`.
     pub fn release(&self, permits: usize) {
         let mut now = self.permits();
         *now = now.checked_add(permits).expect("more permits than can be counted");

@@ -1,6 +1,6 @@
-//! Messages of few bytes in few instructions, for interfaces of other languages: each call does all or changes nothing, and then
-//! [`Flow::send`] or [`Flow::recv`] does it, with all its checks and errors, or [`Flow::send_refused`] what a cell was tried for. None of
-//! them unwinds or makes an error.
+//! Short messages in few instructions, for interfaces of other languages. Each call either completes or
+//! changes nothing. In the second case [`Flow::send`] or [`Flow::recv`] does it, with all checks and errors,
+//! or [`Flow::send_refused`] after a refused cell. No call unwinds or makes an error.
 
 use canele_engine::ShortAddress;
 pub use canele_engine::{MAX_INLINE, PeerIndex, ShortSent};
@@ -9,10 +9,10 @@ use canele_sys::device;
 
 use crate::{Error, Flow, Rank, Tag};
 
-/// Ranks that are remembered, by the last bits of their numbers.
+/// Number of remembered ranks, indexed by the last bits of their numbers.
 const PLACES: usize = 8;
 
-/// Where the engine has the ranks that were looked for last.
+/// The engine's indices of the ranks that were looked up last.
 pub struct KnownRanks([AtomicU64; PLACES]);
 
 impl Default for KnownRanks {
@@ -22,10 +22,10 @@ impl Default for KnownRanks {
 }
 
 impl KnownRanks {
-    /// Returns where a rank is, if that is remembered.
+    /// Returns the index of a rank, if it is remembered.
     #[inline(always)]
     fn find(&self, rank: Rank) -> Option<PeerIndex> {
-        // Relaxed: the word has all that is remembered.
+        // Relaxed: the word has all of the remembered data.
         let word = self.0[rank.0 as usize % PLACES].load(Ordering::Relaxed);
         ((word >> 32) as u32 == rank.0).then_some(PeerIndex(word as u32))
     }
@@ -37,10 +37,11 @@ impl KnownRanks {
 }
 
 impl Flow {
-    /// Remembers where a rank is, for the next call; not where memory may be of a device, of which the short path does not ask.
+    /// Remembers the index of a rank for the next call. It does not if memory may be of a device, which the
+    /// short path does not check.
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn learn(&self, known: &KnownRanks, rank: Rank) -> Result<(), Error> {
         if known.find(rank).is_none() && !device::is_asked() {
             match self.engine.peer_index(rank)? {
@@ -51,8 +52,9 @@ impl Flow {
         Ok(())
     }
 
-    /// Sends at most [`MAX_INLINE`] bytes if they can go at once to a rank that is known; gives the rank's place for [`Flow::wake_peer`].
-    /// `None`: nothing was tried. What is left goes on with [`Flow::send_refused`].
+    /// Sends at most [`MAX_INLINE`] bytes if they can go at once to a known rank; returns the rank's index
+    /// for [`Flow::wake_peer`]. `None` means that nothing was tried. Unsent bytes are passed to
+    /// [`Flow::send_refused`].
     #[inline(always)]
     pub fn send_at_once(
         &self,
@@ -66,15 +68,16 @@ impl Flow {
         Some((sent, peer))
     }
 
-    /// Sends what [`Flow::send_at_once`] has left, without another try of a cell.
+    /// Sends bytes that [`Flow::send_at_once`] has left, without another try of a cell.
     ///
     /// # Errors
-    /// As [`Flow::send`].
+    /// Returns the errors of [`Flow::send`].
     pub fn send_refused(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<(), Error> {
         self.engine.send_refused(to, self.id, tag, bytes)
     }
 
-    /// Receives a message of at most [`MAX_INLINE`] bytes if it is the next one of a rank that is known; returns its length.
+    /// Receives a message of at most [`MAX_INLINE`] bytes if it is the next one of a known rank; returns its
+    /// length.
     #[inline(always)]
     pub fn receive_at_once(
         &self,
@@ -90,7 +93,7 @@ impl Flow {
     /// Wakes a rank after [`ShortSent::ToSleeper`].
     ///
     /// # Errors
-    /// In a forked child.
+    /// This is a forked child.
     pub fn wake_peer(&self, peer: PeerIndex) -> Result<(), Error> {
         self.engine.wake_peer(peer)
     }

@@ -1,5 +1,5 @@
-//! Policies that turn what waits for a peer into packets: the built-in ones, and those of a program's own. `examples/own_strategy.rs`
-//! is a program of two ranks with one.
+//! Strategies that combine the messages that wait for a peer into packets: the built-in ones, and those of
+//! programs. `examples/own_strategy.rs` is a program of two ranks with one.
 //!
 //! ```
 //! use canele::strategy::{Backlog, By, PacketDraft, RailView, Strategy, tactics};

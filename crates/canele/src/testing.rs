@@ -14,13 +14,15 @@
 //! }
 //! # fn main() {}
 //! ```
-//! The test's process starts `canele run`, which starts the program of the test once for each rank, to run that test alone. There
-//! the call runs the closure with the rank's [`Job`], finishes it and exits, so what stands before the call is done by every
-//! rank, too, and what stands behind it by the test's process alone. A rank that panics or returns an error makes the test fail with what
-//! the ranks printed, each line behind the number of its rank. After a time limit of a minute the ranks are ended and the test fails.
-//! Nothing of a job is left when the call returns. Tests may run beside each other, under `cargo test` as under `cargo nextest`.
+//! The test's process starts `canele run`, which starts the program of the test once for each rank, to run
+//! only that test. There the call runs the closure with the rank's [`Job`], finishes it and exits. So every
+//! rank also runs the code before the call, and only the test's process runs the code after it. If a rank
+//! panics or returns an error, the test fails with the ranks' output, each line with the number of its rank.
+//! After a time limit of a minute the ranks are killed and the test fails. Nothing of a job is left when the
+//! call returns. Tests may run in parallel, under `cargo test` and under `cargo nextest`.
 //!
-//! The command `canele` is looked for in the variable `CANELE`, beside the program (`target/debug`), and in `PATH`.
+//! The command `canele` is searched in the variable `CANELE`, beside the program (`target/debug`), and in
+//! `PATH`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -35,15 +37,15 @@ use canele_sys::command_output;
 
 use crate::Job;
 
-/// Which call of its test a rank is to run, from 0.
+/// The variable with the index of the call that a rank runs, from 0.
 const CALL: &str = "TESTING_CALL";
-/// Exit status of a rank whose closure panicked, as of a program that panics.
+/// Exit status of a rank whose closure panicked, equal to that of a panicking program.
 const PANICKED: i32 = 101;
 
-/// What a rank returns.
+/// The result of a rank.
 pub type RankResult = Result<(), Box<dyn std::error::Error>>;
 
-/// Runs `test` on so many ranks; see the [module](self).
+/// Runs `test` on `size` ranks; see the [module](self).
 ///
 /// # Panics
 /// A rank fails, or the ranks cannot be started: the text says why.
@@ -51,7 +53,7 @@ pub fn ranks(size: u32, test: impl FnOnce(&Job) -> RankResult) {
     Ranks::new(size).run(test);
 }
 
-/// Ranks that are about to be started, with what is not the usual.
+/// A job to start, with changed settings.
 #[derive(Debug, Clone)]
 #[must_use = "ranks are started by `run`"]
 pub struct Ranks {
@@ -62,12 +64,12 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// So many ranks.
+    /// Makes a job of `size` ranks.
     pub fn new(size: u32) -> Ranks {
         Ranks { size, limit: Duration::from_secs(60), variables: Vec::new(), options: Vec::new() }
     }
 
-    /// Ends the ranks after this time, and the test with them.
+    /// Sets the time limit, after which the ranks are killed and the test fails.
     pub fn time_limit(mut self, limit: Duration) -> Ranks {
         self.limit = limit;
         self
@@ -79,7 +81,7 @@ impl Ranks {
         self
     }
 
-    /// A further word for `canele run`, for example `--on-failure=continue`.
+    /// Adds an argument for `canele run`, for example `--on-failure=continue`.
     pub fn option(mut self, word: impl Into<OsString>) -> Ranks {
         self.options.push(word.into());
         self
@@ -88,7 +90,7 @@ impl Ranks {
     /// Runs `test` on each rank, and returns when all have ended well.
     ///
     /// # Panics
-    /// As [`ranks`].
+    /// The panics of [`ranks`] apply.
     pub fn run<F: FnOnce(&Job) -> RankResult>(self, test: F) {
         match std::env::var(CALL) {
             // A rank's process runs one test; its earlier calls are other jobs.
@@ -130,7 +132,7 @@ impl Ranks {
         );
         let mut printed = own_lines(&of_ranks, name);
         printed.push_str(&own_lines(&String::from_utf8_lossy(&output.stderr), name));
-        // Shown by the test's own process, as it would show what is printed there.
+        // The test's own process prints it, so that the harness captures it.
         print!("{printed}");
         assert!(
             output.status.success(),
@@ -141,7 +143,7 @@ impl Ranks {
     }
 }
 
-/// The part of a rank: it ends with it.
+/// Runs the part of a rank, and ends the process.
 fn run_rank(test: impl FnOnce(&Job) -> RankResult) -> ! {
     let status = match Job::start() {
         Err(error) => failed(&error),
@@ -160,8 +162,9 @@ fn failed(error: &dyn std::error::Error) -> i32 {
     1
 }
 
-/// The name by which the program runs the test of this thread alone. The harness gives it to the thread, unless it runs tests one at a time;
-/// then the closure tells it, which lies in the test's function.
+/// Returns the name by which the program runs only the test of this thread. The harness names the thread by
+/// it, unless tests run one at a time. Then the type name of the closure has it, because the closure is in
+/// the test's function.
 fn test_name(closure: &str) -> String {
     match std::thread::current().name() {
         Some(name) if name != "main" => name.to_owned(),
@@ -172,7 +175,7 @@ fn test_name(closure: &str) -> String {
     }
 }
 
-/// The number of this call among those of its test, from 0.
+/// Returns the index of this call among those of its test.
 fn count_call(name: &str) -> u32 {
     thread_local!(static CALLS: RefCell<HashMap<String, u32>> = RefCell::default());
     CALLS.with_borrow_mut(|calls| {
@@ -182,7 +185,7 @@ fn count_call(name: &str) -> u32 {
     })
 }
 
-/// The command that starts ranks.
+/// Returns the path of the command that starts ranks.
 fn find_command() -> PathBuf {
     if let Some(named) = std::env::var_os("CANELE") {
         return named.into();
@@ -198,9 +201,9 @@ fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// What ranks printed, without what the harness prints in each of them.
+/// Returns the output of ranks without the output of the harness.
 fn own_lines(text: &str, test: &str) -> String {
-    // Stands at the start of the line that the test goes on with.
+    // This text precedes the first output of the test on its line.
     let begins = format!("test {test} ... ");
     let is_own = |line: &String| {
         let text = line.split_once("] ").map_or(&**line, |(_, text)| text);

@@ -76,7 +76,7 @@ pub extern "C" fn canele_flow_recv_region(
     })
 }
 
-/// The bytes of a region that a program names.
+/// Returns the range of a region's bytes that a program names.
 fn range(offset: usize, bytes: usize) -> Result<std::ops::Range<usize>, ReportedError> {
     let end = offset.checked_add(bytes);
     end.map(|end| offset..end).ok_or_else(|| {
@@ -183,10 +183,10 @@ pub unsafe extern "C" fn canele_channel_recv_deadline(
     })
 }
 
-/// The stretches of memory that an array names.
+/// Returns the stretches of memory of an array.
 ///
 /// # Safety
-/// The array has so many elements, and each names memory as [`bytes_at`] needs it.
+/// The array has `count` elements, and the memory of each meets the conditions of [`bytes_at`].
 unsafe fn list<'a>(slices: *const canele_slice, count: usize) -> Result<Vec<&'a [u8]>, ReportedError> {
     // SAFETY: as the caller says; the array is only read.
     let slices: &[canele_slice] = unsafe { array(slices.cast_mut(), count, "slices") }?;

@@ -1,4 +1,4 @@
-//! Collectives: what all ranks of a flow do together.
+//! Collectives: operations of all ranks of a flow together.
 
 use std::ffi::c_void;
 
@@ -76,10 +76,10 @@ pub unsafe extern "C" fn canele_flow_allreduce(
     })
 }
 
-/// A reduction at one rank or at all.
+/// Reduces at one rank or at all.
 ///
 /// # Safety
-/// There are so many items; nothing else touches the memory during the call.
+/// There are `count` items, and no other code accesses the memory during the call.
 unsafe fn reduce(
     flow: &Flow,
     (from, count): (*const c_void, usize),
@@ -102,7 +102,7 @@ unsafe fn reduce(
     })
 }
 
-/// How many bytes all ranks' parts have together.
+/// Returns the total bytes of all ranks' parts.
 fn of_all(flow: &Flow, bytes: usize) -> Result<usize, ReportedError> {
     let all = bytes.checked_mul(flow.size() as usize);
     all.ok_or_else(|| {

@@ -76,7 +76,7 @@ pub enum canele_error {
 
 use canele_error::*;
 
-/// The names of the codes, by number.
+/// The names of the codes, indexed by code.
 const NAMES: [&CStr; 30] = [
     c"no error",
     c"wrong argument",
@@ -114,12 +114,12 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// An error whose text the calling thread has.
+/// An error whose text is stored for the calling thread.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportedError(canele_error);
 
 impl ReportedError {
-    /// Keeps the text for the calling thread.
+    /// Stores the text for the calling thread.
     #[cold]
     #[inline(never)]
     pub fn new(code: canele_error, text: impl Into<Vec<u8>>) -> Self {
@@ -131,7 +131,7 @@ impl ReportedError {
         Self(code)
     }
 
-    /// An argument that cannot be.
+    /// Makes the error of an invalid argument.
     pub fn argument(text: impl Into<Vec<u8>>) -> Self {
         Self::new(CANELE_ERROR_ARGUMENT, text)
     }
@@ -143,11 +143,11 @@ impl ReportedError {
     }
 }
 
-/// An error with its text, to be told later.
+/// An error with its text, to report later.
 pub struct SavedError(ReportedError, CString);
 
 impl SavedError {
-    /// Gives the calling thread the text again.
+    /// Stores the text for the calling thread again.
     #[cold]
     pub fn tell(self) -> ReportedError {
         let SavedError(told, text) = self;
@@ -204,7 +204,7 @@ fn code_of_failure(failure: &Failure) -> canele_error {
     }
 }
 
-/// Does what a function of the interface does; C sees no panic.
+/// Runs the body of an exported function; a panic becomes an error code.
 #[inline(always)]
 pub fn call(function: impl FnOnce() -> Result<(), ReportedError>) -> canele_error {
     match catch_unwind(AssertUnwindSafe(function)) {
@@ -214,7 +214,8 @@ pub fn call(function: impl FnOnce() -> Result<(), ReportedError>) -> canele_erro
     }
 }
 
-/// The same for a function that gives something else than a code; `otherwise` stands for an error.
+/// Runs the body of an exported function that returns a value other than a code; `otherwise` is its value for
+/// an error.
 pub fn value<T>(otherwise: T, function: impl FnOnce() -> Result<T, ReportedError>) -> T {
     match catch_unwind(AssertUnwindSafe(function)) {
         Ok(Ok(value)) => value,

@@ -1,4 +1,4 @@
-//! Flows: making and closing them, how their messages travel.
+//! Flows: making and closing them, and settings of their messages.
 
 use std::mem::MaybeUninit;
 
@@ -14,7 +14,7 @@ use crate::handle::{Head, at, close, get, kind, put};
 pub struct canele_flow(Head);
 kind!(canele_flow, OpenFlow, b"flow", "flow");
 
-/// A flow, of which is said whether its job closes it, and the ranks that its short messages went to and came from last.
+/// A flow. It stores if its job closes it, and the ranks of its last short messages.
 pub struct OpenFlow {
     pub flow: Flow,
     pub is_world: bool,
@@ -27,7 +27,7 @@ impl OpenFlow {
     }
 }
 
-/// What a handle of a flow stands for.
+/// Returns the flow of a handle.
 #[inline(always)]
 pub fn flow(handle: Option<&canele_flow>) -> Result<&Flow, ReportedError> {
     Ok(&get(handle)?.flow)
@@ -38,13 +38,13 @@ pub const CANELE_ANY_SOURCE: u32 = u32::MAX;
 /// In place of a tag: messages of any tag.
 pub const CANELE_ANY_TAG: u64 = u64::MAX;
 
-/// From whom a number says that a receive takes messages.
+/// Returns the source that a number names in a receive.
 #[inline(always)]
 pub fn source(from: u32) -> Source {
     if from == CANELE_ANY_SOURCE { Source::Any } else { Source::Is(canele::Rank(from)) }
 }
 
-/// Which tags a number says that a receive takes.
+/// Returns the tags that a number names in a receive.
 #[inline(always)]
 pub fn tag_match(tag: u64) -> Result<TagMatch, ReportedError> {
     match u32::try_from(tag) {

@@ -1,15 +1,16 @@
-//! Handles: what C programs hold of a job, a flow, a request and so on.
+//! Handles, by which C programs refer to a job, a flow, a request and so on.
 //!
-//! Owns the memory that handles point to, and never frees it: a handle that is closed is known as such as long as its memory does
-//! not serve another handle, for which the longest closed one is taken, and only if many are.
+//! Owns the memory of handles, and never frees it. A closed handle is recognised until its memory serves
+//! another handle. For a new handle the memory closed first is reused, and only if there are many closed
+//! ones.
 //!
 //! ```text
-//!   canele_flow * ──▶ ┌ head │ value ┐     head: which kind of handle it is, or that it is closed, at the same place in all kinds
+//!   canele_flow * ──▶ ┌ head │ value ┐     head: the kind of the handle, or that it is closed, at the same offset in all kinds
 //!                     └──────┴───────┘     closed ones wait in the pool of their kind
 //! ```
 //!
-//! To Rust, a handle of C is a reference to its head alone. What lies behind it is looked at once the head has said that it is of the
-//! kind that the call takes.
+//! To Rust, a handle of C is a reference to its head alone. The value behind it is accessed only after the
+//! head has shown the right kind.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -21,17 +22,17 @@ use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::error::{ReportedError, canele_error};
 
-/// How many closed handles of a kind there are before one is used again.
+/// Number of closed handles of a kind from which on one is reused.
 const CLOSED_AT_LEAST: usize = 64;
-/// What stands in place of its kind in a closed handle.
+/// The kind of a closed handle.
 const CLOSED: u32 = u32::from_le_bytes(*b"shut");
-/// The same of a handle whose job was finished.
+/// The kind of a handle whose job was finished.
 const FINISHED: u32 = u32::from_le_bytes(*b"done");
 
-/// What every handle begins with.
+/// The first field of every handle.
 #[repr(C)]
 pub struct Head {
-    // Relaxed everywhere: it orders nothing, for no call may close what another one uses.
+    // Relaxed everywhere: it orders nothing, because no call may close a handle that another one uses.
     kind: AtomicU32,
 }
 
@@ -42,20 +43,20 @@ struct Handle<T> {
     value: UnsafeCell<Option<T>>,
 }
 
-/// A kind of handle, known by its head.
+/// A kind of handle, recognised by its head.
 pub trait Kind: Sized + 'static {
-    /// What it stands for.
+    /// The type of the value.
     type Value: 'static;
     /// Distinguishes it from other kinds, and from memory that is no handle.
     const KIND: u32;
-    /// What messages call it.
+    /// Its name in messages.
     const NAME: &'static str;
 
     fn head(&self) -> &Head;
     fn pool() -> &'static Pool<Self>;
 }
 
-/// Makes a structure with one field, a [`Head`], a kind.
+/// Makes a structure with one [`Head`] field a kind.
 macro_rules! kind {
     ($name:ident, $value:ty, $kind:literal, $text:literal) => {
         const _: () = assert!(
@@ -81,7 +82,7 @@ macro_rules! kind {
 }
 pub(crate) use kind;
 
-/// Closed handles of a kind, those that were closed first in front.
+/// Closed handles of a kind, in the order of their closing.
 pub struct Pool<K>(Mutex<VecDeque<NonNull<K>>>);
 
 // SAFETY: what is in a pool is closed, and so is used by no thread; its memory is never freed.
@@ -102,7 +103,7 @@ impl<K: Kind> Pool<K> {
     }
 }
 
-/// The memory of a handle, of which its head is a part.
+/// Returns the memory of a handle, of which its head is a part.
 ///
 /// # Safety
 /// The memory is of this kind, open or closed.
@@ -129,25 +130,25 @@ pub fn open<K: Kind>(value: K::Value) -> NonNull<K> {
     memory
 }
 
-/// Makes a handle of what `make` gives, and puts it where the program wants it.
+/// Makes a handle of the result of `make`, and stores it in the program's place.
 pub fn put<K: Kind>(
     place: Option<&mut MaybeUninit<*mut K>>,
     make: impl FnOnce() -> Result<K::Value, ReportedError>,
 ) -> Result<(), ReportedError> {
     let place = place.ok_or_else(|| no_place(K::NAME))?;
-    // What the program finds there after an error.
+    // The content of the place after an error.
     place.write(std::ptr::null_mut());
     place.write(open::<K>(make()?).as_ptr());
     Ok(())
 }
 
-/// Says that there is no place for a result.
+/// Makes the error of a missing place for a result.
 #[cold]
 pub fn no_place(what: &str) -> ReportedError {
     ReportedError::argument(format!("the place for the {what} is a null pointer"))
 }
 
-/// What a handle stands for, if it is open and of this kind.
+/// Returns the value of a handle, if it is open and of this kind.
 #[inline(always)]
 pub fn find<K: Kind>(handle: Option<&K>) -> Option<&K::Value> {
     let handle = handle?;
@@ -159,13 +160,13 @@ pub fn find<K: Kind>(handle: Option<&K>) -> Option<&K::Value> {
     unsafe { &*memory_of(handle).value.get() }.as_ref()
 }
 
-/// What a handle stands for.
+/// Returns the value of a handle.
 #[inline(always)]
 pub fn get<K: Kind>(handle: Option<&K>) -> Result<&K::Value, ReportedError> {
     find(handle).ok_or_else(|| no_handle(handle))
 }
 
-/// The same, to be changed.
+/// Returns the value of a handle for changes.
 #[inline(always)]
 pub fn get_mut<K: Kind>(handle: Option<&mut K>) -> Result<&mut K::Value, ReportedError> {
     match handle {
@@ -177,7 +178,7 @@ pub fn get_mut<K: Kind>(handle: Option<&mut K>) -> Result<&mut K::Value, Reporte
     }
 }
 
-/// Says why a handle cannot be used.
+/// Makes the error of an unusable handle.
 #[cold]
 #[inline(never)]
 pub fn no_handle<K: Kind>(handle: Option<&K>) -> ReportedError {
@@ -200,7 +201,7 @@ pub fn no_handle<K: Kind>(handle: Option<&K>) -> ReportedError {
     }
 }
 
-/// The handle that lies at a place, to be used in this call alone.
+/// Returns the handle in a place, for use in this call alone.
 pub fn at<K: Kind>(place: Option<&mut *mut K>) -> Result<(&mut *mut K, &mut K::Value), ReportedError> {
     let place = place.ok_or_else(|| no_place(K::NAME))?;
     // SAFETY: a pointer to a handle is NULL or what this module gave, whose memory is never freed; the call has it alone.
@@ -209,14 +210,14 @@ pub fn at<K: Kind>(place: Option<&mut *mut K>) -> Result<(&mut *mut K, &mut K::V
     Ok((place, value))
 }
 
-/// Closes the handle at a place, which becomes NULL, and gives what it stood for.
+/// Closes the handle in a place, which becomes NULL, and returns its value.
 pub fn close<K: Kind>(place: Option<&mut *mut K>) -> Result<K::Value, ReportedError> {
     let (place, _) = at(place)?;
     let handle = std::mem::replace(place, std::ptr::null_mut());
     NonNull::new(handle).and_then(close_handle).ok_or_else(|| no_handle::<K>(None))
 }
 
-/// Closes a handle, and gives what it stood for; nothing if it is closed.
+/// Closes a handle, and returns its value; none if it is closed.
 fn close_handle<K: Kind>(memory: NonNull<K>) -> Option<K::Value> {
     // SAFETY: the memory of handles is never freed.
     let handle = unsafe { memory.as_ref() };
@@ -229,10 +230,11 @@ fn close_handle<K: Kind>(memory: NonNull<K>) -> Option<K::Value> {
     value
 }
 
-/// Ends the use of a handle whose job was finished. Calls of other threads may be under way with it, so it keeps what it stands for.
+/// Ends the use of a handle whose job was finished. It keeps its value, because calls of other threads may be
+/// using it.
 pub fn retire<K: Kind>(memory: NonNull<K>) {
     // SAFETY: the memory of handles is never freed.
     let kind = &unsafe { memory.as_ref() }.head().kind;
-    // One that was closed stays so.
+    // A handle that is closed stays closed.
     let _ = kind.compare_exchange(K::KIND, FINISHED, Relaxed, Relaxed);
 }

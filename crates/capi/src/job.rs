@@ -1,4 +1,4 @@
-//! The job: starting, finishing, who this process is.
+//! The job: starting, finishing, and the identity of this process.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use crate::memory::text;
 pub struct canele_job(Head);
 kind!(canele_job, OpenJob, b"job ", "job");
 
-/// A job, and its flow, which is open as long.
+/// A job, and its flow, which stays open as long.
 pub struct OpenJob {
     job: Job,
     world: NonNull<canele_flow>,
@@ -27,7 +27,7 @@ impl OpenJob {
     }
 }
 
-/// What stands for a number that cannot be told.
+/// The result for an unknown number.
 const NO_NUMBER: u32 = u32::MAX;
 
 /// Joins the job that this process was started in by `canele run`, and stores a handle of it in `job`; without a launcher, a job of
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn canele_job_set_strategy(
     })
 }
 
-/// A job's endpoint.
+/// Returns a job's endpoint.
 pub fn endpoint(job: Option<&canele_job>) -> Result<&Endpoint, ReportedError> {
     Ok(get(job)?.endpoint())
 }

@@ -1,7 +1,8 @@
 //! `libcanele.so.0`: Canelé's own interface for programs in C and C++, declared in `canele.h`.
 //!
-//! This crate is the edge and nothing else: it knows handles, pointers and error codes; what the calls do is in `canele`. A method
-//! `Noun::method` of that crate is the function `canele_noun_method` here, those of its `Endpoint` are functions of the job.
+//! This crate knows only handles, pointers and error codes; the calls themselves are in `canele`. A method
+//! `Noun::method` of that crate is the function `canele_noun_method` here. Methods of its `Endpoint` are
+//! functions of the job.
 //!
 //! ```text
 //!   C ── canele_flow_send(flow, to, tag, data, bytes)
@@ -11,10 +12,11 @@
 //!   Flow::send
 //! ```
 //!
-//! Trusting C: a pointer that is not null is taken to point where the header says it points. Everything else (handles, ranks, tags,
-//! lengths, types, operations) is checked.
+//! Trusting C: a pointer that is not null is trusted to point to the memory described in the header.
+//! Everything else (handles, ranks, tags, lengths, types, operations) is checked.
 //!
-//! The header is made from these sources by `tests/header.rs`, so the documentation of what is exported here is written for it.
+//! `tests/header.rs` makes the header from these sources, so the documentation of exported items is written
+//! for it.
 #![allow(non_camel_case_types)] // The names of types are those of C.
 #![allow(clippy::missing_safety_doc)] // The header says what pointers point to, once for all functions.
 

@@ -109,7 +109,8 @@ pub extern "C" fn canele_mailbox_sender_owner(sender: Option<&canele_mailbox_sen
     value(u32::MAX, || Ok(get(sender)?.owner().0))
 }
 
-/// Posts by `post` the message of a handle, which is closed and becomes NULL unless the message comes back.
+/// Posts the message of a handle by `post`. The handle is closed and becomes NULL unless the message comes
+/// back.
 fn post_by(
     message: Option<&mut *mut canele_message>,
     post: impl FnOnce(Message) -> Result<(), PostError>,

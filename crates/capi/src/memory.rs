@@ -1,4 +1,4 @@
-//! What C's pointers point to: bytes that are read or written, texts, places for results.
+//! The memory behind C's pointers: bytes to read or write, texts, places for results.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -13,13 +13,13 @@ use crate::handle::no_place;
 /// A wait without end.
 pub const CANELE_FOREVER: u64 = u64::MAX;
 
-/// Stores a result where the program wants it.
+/// Stores a result in the program's place.
 #[inline(always)]
 pub fn set<T>(place: Option<&mut MaybeUninit<T>>, value: T, what: &str) -> Result<(), ReportedError> {
     place.map(|place| place.write(value)).map(drop).ok_or_else(|| no_place(what))
 }
 
-/// Stores a result if the program wants it.
+/// Stores a result if the program has a place for it.
 #[inline(always)]
 pub fn set_if_wanted<T>(place: Option<&mut MaybeUninit<T>>, value: T) {
     if let Some(place) = place {
@@ -27,7 +27,7 @@ pub fn set_if_wanted<T>(place: Option<&mut MaybeUninit<T>>, value: T) {
     }
 }
 
-/// How long a call waits at most.
+/// Returns the longest time that a call waits.
 pub fn wait(wait_ns: u64) -> Option<Duration> {
     (wait_ns != CANELE_FOREVER).then(|| Duration::from_nanos(wait_ns))
 }
@@ -62,7 +62,7 @@ fn too_many(count: usize, size: usize) -> ReportedError {
     ))
 }
 
-/// The bytes from an address.
+/// Returns the bytes at an address.
 ///
 /// # Safety
 /// Unless it is null they can be read, and are not written while the slice is in use.
@@ -72,7 +72,7 @@ pub unsafe fn bytes<'a>(data: *const c_void, bytes: usize) -> Result<&'a [u8], R
     unsafe { items(data, bytes) }
 }
 
-/// The bytes from an address, to be written.
+/// Returns the bytes at an address, for writing.
 ///
 /// # Safety
 /// Unless it is null they can be written, and nothing else accesses them while the slice is in use.
@@ -100,10 +100,10 @@ fn check<T>(data: *const c_void, count: usize) -> Result<(), ReportedError> {
     }
 }
 
-/// Items from an address.
+/// Returns the items at an address.
 ///
 /// # Safety
-/// As of [`bytes`]; any bytes are a `T`.
+/// The conditions of [`bytes`] apply; also, any bytes are a valid `T`.
 #[inline(always)]
 pub unsafe fn items<'a, T: canele::Plain>(
     data: *const c_void,
@@ -117,10 +117,10 @@ pub unsafe fn items<'a, T: canele::Plain>(
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), count) })
 }
 
-/// Items from an address, to be written.
+/// Returns the items at an address, for writing.
 ///
 /// # Safety
-/// As of [`bytes_mut`]; any bytes are a `T`.
+/// The conditions of [`bytes_mut`] apply; also, any bytes are a valid `T`.
 #[inline(always)]
 pub unsafe fn items_mut<'a, T: canele::Plain>(
     data: *mut c_void,
@@ -134,7 +134,7 @@ pub unsafe fn items_mut<'a, T: canele::Plain>(
     Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), count) })
 }
 
-/// The bytes from an address, to be read until an operation has ended.
+/// Returns the bytes at an address, for reading until an operation has ended.
 ///
 /// # Safety
 /// Unless it is null they stay until then, and are not written.
@@ -144,7 +144,7 @@ pub unsafe fn raw(data: *const c_void, bytes: usize) -> Result<Raw, ReportedErro
     Ok(unsafe { Raw::new(data.cast(), 0, bytes.cast_signed()) })
 }
 
-/// The bytes from an address, to be written until an operation has ended.
+/// Returns the bytes at an address, for writing until an operation has ended.
 ///
 /// # Safety
 /// Unless it is null they stay until then, and nothing else accesses them.
@@ -154,7 +154,7 @@ pub unsafe fn raw_mut(data: *mut c_void, bytes: usize) -> Result<RawMut, Reporte
     Ok(unsafe { RawMut::new(data.cast(), 0, bytes.cast_signed()) })
 }
 
-/// Refuses memory that is read and written by one call.
+/// Refuses memory that one call would both read and write.
 pub fn check_apart<T, U>(input: &[T], output: &[U]) -> Result<(), ReportedError> {
     let (input, output) = (input.as_ptr_range(), output.as_ptr_range());
     let (input, output) = (input.start.addr()..input.end.addr(), output.start.addr()..output.end.addr());
@@ -166,7 +166,7 @@ pub fn check_apart<T, U>(input: &[T], output: &[U]) -> Result<(), ReportedError>
     ))
 }
 
-/// A text.
+/// Returns a text.
 ///
 /// # Safety
 /// Unless it is null it ends with a zero byte, and is not written while the text is in use.
@@ -179,10 +179,11 @@ pub unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Repor
     text.to_str().map_err(|_| ReportedError::argument(format!("the {what} {text:?} is not in UTF-8")))
 }
 
-/// An array.
+/// Returns an array.
 ///
 /// # Safety
-/// Unless it is null, or empty, it has so many elements, which nothing else accesses while the slice is in use.
+/// Unless it is null or empty, it has `count` elements, which no other code accesses while the slice is in
+/// use.
 pub unsafe fn array<'a, T>(array: *mut T, count: usize, what: &str) -> Result<&'a mut [T], ReportedError> {
     if count == 0 {
         return Ok(&mut []);

@@ -16,7 +16,8 @@ use crate::types::{canele_type, with_type};
 pub struct canele_message(Head);
 kind!(canele_message, OpenMessage, b"mess", "message");
 
-/// A message, and a copy of its bytes if the program has asked for their address and they lie where others may write.
+/// A message. It has a copy of its bytes if the program asked for their address and they lie in shared
+/// memory.
 pub struct OpenMessage {
     pub message: Message,
     copy: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Notices: what puts show the owner of a region.
+//! Notices, by which puts inform the owner of a region.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -83,7 +83,7 @@ pub extern "C" fn canele_job_on_notice(
     })
 }
 
-/// What a program gives its function.
+/// The context that a program gives to its function.
 struct Context(*mut c_void);
 
 // SAFETY: the library passes it on and does nothing with it; the header says that any thread may call the function.

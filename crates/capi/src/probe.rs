@@ -1,4 +1,4 @@
-//! Looking for messages, and taking them to be received later.
+//! Probes, which look for messages and take them to be received later.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

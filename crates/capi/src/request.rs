@@ -52,7 +52,7 @@ pub unsafe extern "C" fn canele_flow_isend_sync(
 /// Starts a send in a mode.
 ///
 /// # Safety
-/// The memory stays as it is until the request has ended.
+/// The memory stays unchanged until the request has ended.
 #[inline(always)]
 unsafe fn start_send(
     flow: Option<&canele_flow>,
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn canele_flow_irecv(
     })
 }
 
-/// Takes how a request has ended, closes it, and makes the handle NULL.
+/// Takes the result of a request, closes it, and makes the handle NULL.
 fn finish(
     request: Option<&mut *mut canele_request>,
     status: Option<&mut MaybeUninit<canele_status>>,
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn canele_wait_some(
     })
 }
 
-/// Waits until one of several has ended; gives its number.
+/// Waits until one of several has ended; returns its index.
 fn wait_any(requests: &mut [*mut canele_request]) -> Result<usize, ReportedError> {
     let mut sorted: Vec<_> = requests.iter().copied().filter(|request| !request.is_null()).collect();
     sorted.sort_unstable();

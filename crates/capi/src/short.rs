@@ -1,7 +1,8 @@
-//! Messages of few bytes that can go, or have come, at once.
+//! Short messages that can be sent, or have arrived, at once.
 //!
-//! What is here calls no function: inlined into an exported function, it needs no frame, and the general path is a jump from there, which
-//! does the call with all its checks and errors. It does all of a call or changes nothing.
+//! The functions here call no other function. Inlined into an exported function, they need no frame. That
+//! function jumps to the general path, which does the call with all checks and errors. Each function either
+//! completes a call or changes nothing.
 
 use std::ffi::c_void;
 
@@ -13,11 +14,11 @@ use crate::flow::{canele_flow, flow};
 use crate::handle::find;
 use crate::tagged::canele_status;
 
-/// What became of a send that was tried here.
+/// The result of a send that was tried here.
 pub enum Attempt {
-    /// It is done.
+    /// The message was sent.
     Done,
-    /// It is done, and the rank at this place is to be woken.
+    /// The message was sent, and the rank at this index must be woken.
     ToSleeper(u32),
     /// Nothing has changed, and nothing was tried.
     Left,
@@ -74,7 +75,7 @@ pub unsafe fn receive(
     Some(canele_status { source: from, tag, bytes })
 }
 
-/// Wakes a rank that sleeps though something was sent to it.
+/// Wakes a rank that sleeps although a message was sent to it.
 #[cold]
 #[inline(never)]
 pub extern "C" fn wake_peer(flow: Option<&canele_flow>, peer: u32) -> canele_error {

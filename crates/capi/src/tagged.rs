@@ -54,7 +54,7 @@ pub unsafe extern "C" fn canele_flow_send(
     }
 }
 
-/// The general path of `canele_flow_send`.
+/// Takes the general path of `canele_flow_send`.
 #[inline(never)]
 unsafe extern "C" fn send(
     flow: Option<&canele_flow>,
@@ -72,7 +72,7 @@ unsafe extern "C" fn send(
     })
 }
 
-/// `canele_flow_send` of a message that the short path has tried in vain.
+/// Does `canele_flow_send` for a message that the short path could not send.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn send_refused(
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn canele_flow_recv(
     }
 }
 
-/// The general path of `canele_flow_recv`.
+/// Takes the general path of `canele_flow_recv`.
 #[inline(never)]
 unsafe extern "C" fn receive(
     flow: Option<&canele_flow>,
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn canele_flow_recv_deadline(
     })
 }
 
-/// A wait, which CANELE_FOREVER makes longer than any program runs.
+/// Returns the duration of a wait. CANELE_FOREVER is longer than any program runs.
 pub fn duration(wait_ns: u64) -> std::time::Duration {
     crate::memory::wait(wait_ns).unwrap_or(std::time::Duration::MAX)
 }

@@ -39,7 +39,7 @@ pub const CANELE_MAX: canele_op = 3;
 /// The product; integers wrap around.
 pub const CANELE_PROD: canele_op = 4;
 
-/// The operation of a number.
+/// Returns the operation of a number.
 pub fn op(op: canele_op) -> Result<Op, ReportedError> {
     match op {
         CANELE_SUM => Ok(Op::Sum),
@@ -52,7 +52,7 @@ pub fn op(op: canele_op) -> Result<Op, ReportedError> {
     }
 }
 
-/// Evaluates an expression in which the name given stands for the type of a number.
+/// Evaluates an expression in which the given name stands for the type of a number.
 macro_rules! with_type {
     ($number:expr, $T:ident => $body:expr) => {
         $crate::types::with_type!(@ $number, $T => $body;
@@ -71,7 +71,7 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// Says that there is no such type.
+/// Makes the error of an unknown type.
 #[cold]
 pub fn no_type(number: canele_type) -> ReportedError {
     ReportedError::argument(format!("there is no type {number}: CANELE_INT8 to CANELE_DOUBLE are known"))

@@ -1,6 +1,6 @@
-//! Curves in a frame with two axes, and the frame of bars: what pictures share.
+//! The common parts of pictures: curves in a frame with two axes, and the frame of bars.
 //!
-//! Owns the drawing. Knows no benchmark: the code that makes a chart says what its curves mean.
+//! Owns the drawing. Knows no benchmark: the code that makes a chart gives its curves a meaning.
 
 use crate::DrawError;
 use crate::picture::{CAPTION, FONT, LABEL, range};
@@ -10,7 +10,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, SegmentedCoord, ValueFormatter};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-/// What is drawn on.
+/// The area for drawing.
 pub type PlotArea<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Places in units of the axes.
 pub type Points = Vec<(f64, f64)>;
@@ -21,31 +21,31 @@ const LINE: i32 = 24;
 /// One curve.
 #[derive(Clone)]
 pub struct Curve {
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub name: String,
     /// Its points, from the left.
     pub points: Points,
     /// Its colour.
     pub colour: RGBColor,
-    /// Pixels of a dash and of the gap behind it; a solid line without.
+    /// Pixels of a dash and of the gap behind it; none for a solid line.
     pub dashes: Option<(u32, u32)>,
-    /// Its points are marked: that they were measured one by one.
+    /// True if its points are marked, because they were measured one by one.
     pub marked: bool,
 }
 
 /// One axis.
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// The quantity that it shows, with its unit.
     pub what: &'static str,
-    /// How its figures become places.
+    /// The mapping of figures to places.
     pub scale: Scale,
-    /// The most labels on it.
+    /// The largest number of labels on it.
     pub labels: usize,
     /// The text of the label at a figure.
     pub label: fn(f64) -> String,
 }
 
-/// How figures become places.
+/// The mapping of figures to places.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Scale {
     /// Logarithmic, with labels at powers of this.
@@ -54,16 +54,16 @@ pub enum Scale {
     Linear,
 }
 
-/// Where curves are named.
+/// The place of the legend.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Legend {
-    /// In this corner.
+    /// The legend is in the upper left corner.
     UpperLeft,
-    /// In this corner.
+    /// The legend is in the lower left corner.
     LowerLeft,
-    /// In this corner.
+    /// The legend is in the lower right corner.
     LowerRight,
-    /// Outside of the chart: see [`legend`].
+    /// The legend is outside of the chart: see [`legend`].
     None,
 }
 
@@ -75,9 +75,9 @@ pub struct Chart {
     pub x: Axis,
     /// The axis on the left.
     pub y: Axis,
-    /// The first is drawn first.
+    /// The curves, in the order of drawing.
     pub curves: Vec<Curve>,
-    /// Where the curves are named.
+    /// The place of the legend.
     pub legend: Legend,
 }
 
@@ -85,12 +85,12 @@ impl Chart {
     /// Draws the chart.
     ///
     /// # Errors
-    /// The drawing library fails.
+    /// The drawing library reports an error.
     pub fn draw(&self, area: &PlotArea) -> Result<(), DrawError> {
         let y = range(self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.1));
         match self.y.scale {
             Scale::Log(base) => self.draw_over(area, with_labels(y, base).log_scale().base(base)),
-            // Room above for the legend.
+            // The extra room at the top is for the legend.
             Scale::Linear => self.draw_over(area, 0.0..y.end),
         }
     }
@@ -165,12 +165,12 @@ impl Curve {
     }
 }
 
-/// At least so much that two powers of the base have a place, for only they are labelled.
+/// Widens the range until it contains two powers of the base, because only powers are labelled.
 fn with_labels(mut range: std::ops::Range<f64>, base: f64) -> std::ops::Range<f64> {
-    // A hair, so that a power counts as one in spite of rounding.
+    // Tolerance in exponents, so that a power counts as one in spite of rounding.
     const HAIR: f64 = 1e-9;
     let exponent = |figure: f64| figure.log(base);
-    // Each step takes in one more.
+    // Each step adds one more power.
     while (exponent(range.start) - HAIR).ceil() + 1.0 > exponent(range.end) + HAIR {
         let low = base.powf((exponent(range.start) - HAIR).floor());
         let high = base.powf((exponent(range.end) + HAIR).ceil());
@@ -190,7 +190,7 @@ pub type Bars<'a, 'b> = ChartContext<
     Cartesian2d<LogCoord<f64>, SegmentedCoord<plotters::coord::types::RangedCoordusize>>,
 >;
 
-/// The frame of bars for rows of these names, the first on top, with so many pixels for them on the left.
+/// Makes the frame of bars for rows of these names, the first on top, with `left` pixels for the names.
 pub fn bars<'a, 'b>(
     area: &'a PlotArea<'b>,
     caption: String,
@@ -224,7 +224,7 @@ pub fn bars<'a, 'b>(
     Ok(chart)
 }
 
-/// The names of the curves of several charts beside each other, in a place of their own.
+/// Draws the names of the curves of several adjacent charts, in an area of their own.
 pub fn legend(area: &PlotArea, curves: &[Curve]) -> Result<(), DrawError> {
     for (curve, line) in curves.iter().zip(1..) {
         let (y, style) = (40 + line * LINE, curve.style());

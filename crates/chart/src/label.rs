@@ -1,6 +1,6 @@
 //! Sizes of messages in words.
 
-/// A size as it may be given on the command line.
+/// Returns a size as the command line accepts it.
 pub fn size(bytes: usize) -> String {
     match bytes {
         0 => "0".into(),
@@ -10,7 +10,7 @@ pub fn size(bytes: usize) -> String {
     }
 }
 
-/// A size on an axis.
+/// Returns the label of a size on an axis.
 pub fn label_of_size(bytes: f64) -> String {
     if bytes < 1.0 { "0".into() } else { size(bytes as usize) }
 }

@@ -1,4 +1,4 @@
-//! Pictures of what was measured, as SVG: curves in a frame with two axes, and bars.
+//! Pictures of measurements, as SVG: curves in a frame with two axes, and bars.
 //!
 //! Owns the drawing: colours, type sizes, frames. Knows no benchmark and writes no file.
 #![forbid(unsafe_code)]
@@ -12,5 +12,5 @@ pub use chart::{Axis, Bars, Chart, Curve, Legend, PlotArea, Points, Scale, bars,
 pub use label::{label_of_size, size};
 pub use picture::{CAPTION, COLOURS, FONT, LABEL, LIMIT, SIZE, ours, picture, range};
 
-/// What the drawing library says when a picture cannot be drawn.
+/// The error of the drawing library.
 pub type DrawError = Box<dyn std::error::Error + Send + Sync>;

@@ -13,7 +13,7 @@ pub const CAPTION: u32 = 22;
 pub const LABEL: u32 = 14;
 /// The font of all words.
 pub const FONT: &str = "sans-serif";
-/// Ours: colours that differ in lightness too, for readers who see few hues.
+/// Colours of Canelé's curves. They differ in lightness too, for readers who see few hues.
 const OURS: [RGBColor; 6] = [
     RGBColor(0, 90, 181),
     RGBColor(213, 94, 0),
@@ -22,16 +22,16 @@ const OURS: [RGBColor; 6] = [
     RGBColor(90, 60, 30),
     RGBColor(220, 50, 80),
 ];
-/// The machine's limits.
+/// The colour of the machine's limits.
 pub const LIMIT: RGBColor = RGBColor(120, 120, 120);
 
-/// Below the chart, for a note.
+/// Pixels below the chart for a note.
 const NOTE_PIXELS: u32 = 28;
 
-/// Returns what `draw` draws as SVG, with the note below it unless that is empty.
+/// Returns the drawing of `draw` as SVG, with the note below it unless that is empty.
 ///
 /// # Errors
-/// The drawing library fails.
+/// The drawing library reports an error.
 pub fn picture(
     height: u32,
     note: &str,
@@ -50,15 +50,15 @@ pub fn picture(
     Ok(svg)
 }
 
-/// The number of colours that differ.
+/// The number of different colours.
 pub const COLOURS: usize = OURS.len();
 
-/// The colour of the curve at this place of the legend.
+/// Returns the colour of the curve with this index in the legend.
 pub fn ours(index: usize) -> RGBColor {
     OURS[index % OURS.len()]
 }
 
-/// The range of an axis with a little room around the figures, on a logarithmic axis.
+/// Returns the range of a logarithmic axis with a little room around the figures.
 pub fn range(figures: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (low, high) = figures
         .filter(|figure| figure.is_finite() && *figure > 0.0)

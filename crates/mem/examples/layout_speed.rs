@@ -1,4 +1,4 @@
-//! How fast strided blocks are packed and unpacked, beside a plain copy of as many bytes.
+//! Measures packing and unpacking of strided blocks, beside a plain copy of as many bytes.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use canele_mem::window::Window;
 
 const BYTES: usize = 1 << 20;
 
-/// Bytes of one run over its time, the best of many.
+/// Returns the rate of one run in GB/s, the best of many.
 fn rate(mut run: impl FnMut()) -> f64 {
     let best = (0..200).map(|_| {
         let start = Instant::now();

@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
     for (name, shape) in [("pair", PAIR), ("eight", EIGHT)] {
         let segment = Segment::create("limits", shape.block_bytes()).map_err(io::Error::other)?;
         segment.reserve(0, segment.len()).map_err(io::Error::other)?;
-        // The other processes inherit it.
+        // The other processes inherit the descriptor.
         fcntl_setfd(segment.fd(), FdFlags::empty())?;
         let fd = segment.fd().as_raw_fd().to_string();
         let start =

@@ -1,6 +1,7 @@
-//! Elements of 1, 2, 4 or 8 bytes in memory that other processes may access too, each accessed as a whole.
+//! Elements of 1, 2, 4 or 8 bytes in memory that other processes may access too, each accessed atomically.
 //!
-//! Owns nothing. A [`Window`](crate::window::Window) gives an element where it lies aligned. Values are integers of the element's width;
+//! Owns nothing. A [`Window`](crate::window::Window) returns an element where it is aligned. Values are
+//! integers of the element's width;
 //! [`value_of`] and [`put_value`] convert between them and bytes.
 
 use canele_sys::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -8,20 +9,20 @@ use canele_sys::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 /// An aligned element in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub enum AtomicElement<'a> {
-    /// Of 1 byte.
+    /// An element of 1 byte.
     One(&'a AtomicU8),
-    /// Of 2 bytes.
+    /// An element of 2 bytes.
     Two(&'a AtomicU16),
-    /// Of 4 bytes.
+    /// An element of 4 bytes.
     Four(&'a AtomicU32),
-    /// Of 8 bytes.
+    /// An element of 8 bytes.
     Eight(&'a AtomicU64),
 }
 
 /// Returns the value of an element with these bytes, of which there are 1, 2, 4 or 8.
 ///
 /// # Panics
-/// There are more or fewer.
+/// The number of bytes is another one.
 #[inline(always)]
 pub fn value_of(bytes: &[u8]) -> u64 {
     match *bytes {
@@ -33,10 +34,10 @@ pub fn value_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Writes a value as the bytes of an element of as many bytes.
+/// Writes a value as the bytes of an element, of the length of `bytes`.
 ///
 /// # Panics
-/// There is no such element.
+/// No element has that length.
 #[inline(always)]
 pub fn put_value(value: u64, bytes: &mut [u8]) {
     match bytes.len() {
@@ -48,7 +49,7 @@ pub fn put_value(value: u64, bytes: &mut [u8]) {
     }
 }
 
-/// Does the same with the atomic integer of each width; `$value` of the caller's are narrowed to it.
+/// Evaluates a call on the atomic integer of each width; values of type `$value` are narrowed to it.
 macro_rules! by_width {
     ($element:expr, $word:ident => $call:expr) => {
         match $element {
@@ -60,7 +61,8 @@ macro_rules! by_width {
     };
 }
 
-// Acquire and release: what a rank accumulates publishes its earlier writes to all threads that read the element, in other processes, too.
+// Acquire and release: an accumulate publishes its rank's earlier writes to all threads that read the
+// element, also in other processes.
 impl AtomicElement<'_> {
     /// Returns its value.
     #[inline(always)]
@@ -119,7 +121,8 @@ impl AtomicElement<'_> {
         })
     }
 
-    /// Replaces the value by what `change` makes of it, which may be called several times; returns the old value.
+    /// Replaces the value by the result of `change`, which may be called several times; returns the old
+    /// value.
     #[inline(always)]
     pub fn update(self, mut change: impl FnMut(u64) -> u64) -> u64 {
         let mut seen = self.load();

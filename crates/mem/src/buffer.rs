@@ -1,17 +1,22 @@
 //! User memory lent to the library while an operation is under way.
 //!
-//! A buffer travels as a token ([`OutBuffer`], [`InBuffer`]) that cannot be copied; its lender gets the token back
-//! when the operation ends. Lenders: [`scope`], for borrowed memory, refuses to end (the process aborts) while a token is
-//! out; [`Owned`], for a vector, and [`Divided`], lent in parts, leak rather than free memory that may still be written;
-//! [`ReusableMemory`], memory of the program that is lent again and again, neither shows nor lends it while a token is out. So no
-//! safe code can make the library touch memory that is gone (invariant I12). Two kinds of tokens have no lender and are dropped
-//! in the end: those of a [`Raw`] or [`RawMut`], whose maker has promised that the memory lasts, and those of a region, which
-//! keep it mapped. A token from a region also says where in the region it lies.
+//! A buffer travels as a token ([`OutBuffer`], [`InBuffer`]) that cannot be copied; its lender takes the
+//! token back when the operation ends. The lenders are:
+//! - [`scope`], for borrowed memory: it aborts the process if a token is out at its end;
+//! - [`Owned`], for a vector, and [`Divided`], lent in parts: they leak memory that may still be written;
+//! - [`ReusableMemory`], for memory of the program that is lent repeatedly: it neither shows nor lends the
+//!   memory while a token is out.
 //!
-//! A token says which [`MemoryKind`] it is of. All but those of [`OutBuffer::of_device`] and [`InBuffer::of_device`] are of the host's, the only
-//! memory that is ever shown as bytes or copied here: who takes a token of another kind hands it to a device.
+//! So no safe code can make the library touch freed memory (invariant I12). Two kinds of tokens have no
+//! lender and are dropped in the end. Those of a [`Raw`] or [`RawMut`] rely on their maker's promise that the
+//! memory lasts. Those of a region keep it mapped, and also tell their place in the region.
 //!
-//! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
+//! A token has a [`MemoryKind`]. All but those of [`OutBuffer::of_device`] and [`InBuffer::of_device`] are of
+//! the host. Only host memory is ever shown as bytes or copied here; tokens of other kinds are handed to a
+//! device.
+//!
+//! A driver that works while the operation waits holds *shares* of a buffer. The buffer comes back only when
+//! all shares are gone.
 
 mod address;
 mod block;
@@ -55,36 +60,37 @@ struct BufferPart {
     len: usize,
 }
 
-/// One stretch of memory, and what few buffers have beside it: buffers move with their operations, so they are kept short.
+/// One stretch of memory, with rare additions in a box: buffers move with their operations, so they are kept
+/// short.
 pub(crate) struct Lent {
-    /// Where it begins, unless it has many parts.
+    /// The start of the memory, unless it has many parts.
     start: NonNull<u8>,
     len: usize,
     lender: *const (),
     more: Option<Box<More>>,
 }
 
-/// What few buffers have.
+/// Additions that few buffers have.
 #[derive(Default)]
 struct More {
     form: Form,
     memory: MemoryKind,
-    /// Where a region is, and what keeps it mapped while a transfer from or to it is under way.
+    /// The place in a region, and the value that keeps the region mapped while a transfer is under way.
     place: Option<RegionAddress>,
     keep: Option<Arc<dyn Any + Send + Sync>>,
-    /// Once there was a share: counts them.
+    /// Counts the shares, once there was one.
     shares: Option<Arc<()>>,
 }
 
-/// How the bytes of a buffer lie.
+/// The arrangement of a buffer's bytes.
 #[derive(Default)]
 enum Form {
     /// In one stretch.
     #[default]
     One,
-    /// As a list of stretches.
+    /// The bytes lie in a list of stretches.
     List(Box<[BufferPart]>),
-    /// As a layout says.
+    /// The bytes lie as a layout describes.
     Scattered(Scattered),
 }
 
@@ -125,14 +131,14 @@ impl Lent {
         Share { stretches, len, keep: more.keep.clone(), _count: count }
     }
 
-    /// A buffer is back, and no share of it is left.
+    /// Checks that a returned buffer belongs to this lender and that no share of it is left.
     #[inline]
     fn assert_returned_to(&self, lender: *const ()) {
         assert!(!self.is_shared(), "a share of a buffer is still held");
         assert!(std::ptr::eq(self.lender, lender), "a buffer came back to another lender");
     }
 
-    /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
+    /// Calls `each(address, offset in the range, length)` for the stretches of memory of a range.
     fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
         assert!(offset <= self.len && len <= self.len - offset, "range outside of a buffer");
         assert!(self.memory() == MemoryKind::Host, "only memory of the host is copied");
@@ -173,16 +179,16 @@ unsafe impl Send for OutBuffer {}
 // SAFETY: as above.
 unsafe impl Send for InBuffer {}
 
-/// The length of a buffer, or of a share of one, whose first field knows it.
+/// Defines the length of a buffer, or of a share of one, whose first field has it.
 macro_rules! has_length {
     ($name:ident) => {
         impl $name {
-            /// Its length in bytes.
+            /// Returns its length in bytes.
             pub fn len(&self) -> usize {
                 self.0.len
             }
 
-            /// Whether it has no bytes.
+            /// Returns true if it has no bytes.
             pub fn is_empty(&self) -> bool {
                 self.0.len == 0
             }
@@ -196,18 +202,19 @@ has_length!(InBuffer);
 macro_rules! both {
     ($name:ident) => {
         impl $name {
-            /// Where it lies in a region, if it does.
+            /// Returns its place in a region, if it has one.
             pub fn place(&self) -> Option<RegionAddress> {
                 self.0.more.as_ref()?.place
             }
-            /// The same memory as one that lies in no region, for those that know nothing of the regions of this process.
+            /// Returns the same memory without its place, for layers that do not know the regions of this
+            /// process.
             pub fn without_place(mut self) -> Self {
                 if let Some(more) = &mut self.0.more {
                     more.place = None;
                 }
                 self
             }
-            /// The `len` bytes of a region from `start`.
+            /// Makes a buffer of the `len` bytes of a region from `start`.
             ///
             /// # Safety
             /// `keep` keeps exactly those bytes mapped; they are shared memory, so no reference to them exists.
@@ -220,10 +227,10 @@ macro_rules! both {
                 let more = More { place: Some(place), keep: Some(keep), ..More::default() };
                 Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
             }
-            /// The `len` bytes from `start` of memory that other ranks may access.
+            /// Makes a buffer of the `len` bytes from `start` of memory that other ranks may access.
             ///
             /// # Safety
-            /// As of [`Self::of_region`].
+            /// The conditions are those of [`Self::of_region`].
             pub(crate) unsafe fn of_exposed(
                 start: NonNull<u8>,
                 len: usize,
@@ -232,7 +239,8 @@ macro_rules! both {
                 let more = More { keep: Some(keep), ..More::default() };
                 Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
             }
-            /// The `len` bytes from `start` of the memory of a device. Nothing here reads or writes them.
+            /// Makes a buffer of the `len` bytes from `start` of a device's memory. This crate neither reads
+            /// nor writes them.
             ///
             /// # Safety
             /// They stay until the buffer is dropped, and no other code accesses them in a way that an operation on them excludes.
@@ -240,35 +248,39 @@ macro_rules! both {
                 let more = More { memory: MemoryKind::Device(device), ..More::default() };
                 Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
             }
-            /// `len` bytes of a device that there is not, for tests of those who have to refuse such.
+            /// Makes a buffer of `len` bytes of a device that does not exist, for tests of code that must
+            /// refuse it.
             pub fn of_made_up_device(device: u32, len: usize) -> Self {
                 // SAFETY: the first page of a process is never mapped, and no device has the memory: there is nothing to be accessed.
                 unsafe { Self::of_device(device, NonNull::dangling(), len) }
             }
-            /// Which memory it is of.
+            /// Returns the kind of its memory.
             #[inline(always)]
             pub fn memory(&self) -> MemoryKind {
                 self.0.memory()
             }
-            /// Where it begins in this process, if it is one stretch of the host's memory.
+            /// Returns its start in this process, if it is one stretch of host memory.
             pub fn address(&self) -> Option<u64> {
                 let is_one = |more: &More| matches!(more.form, Form::One) && more.memory == MemoryKind::Host;
                 let one = self.0.more.as_ref().is_none_or(|more| is_one(more));
                 one.then_some(self.0.start.as_ptr() as u64)
             }
-            /// Where it lies in this process, if that is the host's memory, in one stretch or in blocks of one length at equal distances.
+            /// Describes its place in this process, if it is one stretch of host memory or blocks of one
+            /// length at equal distances.
             pub fn strided(&self) -> Option<StridedMemory> {
                 self.0.strided()
             }
-            /// Whether a share of it is still held.
+            /// Returns true if a share of it is still held.
             pub fn is_shared(&self) -> bool {
                 self.0.is_shared()
             }
-            /// Whether it consists of so many short stretches that [`Self::share`] should not list them: copying packs them.
+            /// Returns true if it has so many short stretches that [`Self::share`] should not list them:
+            /// copying packs them.
             pub fn is_fine(&self) -> bool {
                 self.0.as_scattered().is_some_and(Scattered::is_fine)
             }
-            /// Whether it was made by `of_region`, or of exposed memory, so that no lender waits for its return.
+            /// Returns true if it was made by `of_region` or of exposed memory, so that no lender waits for
+            /// its return.
             pub fn is_region(&self) -> bool {
                 self.0.more.as_ref().is_some_and(|more| more.keep.is_some())
             }
@@ -279,7 +291,7 @@ both!(OutBuffer);
 both!(InBuffer);
 
 impl OutBuffer {
-    /// A part, for a driver; the buffer comes back only after it.
+    /// Makes a share of a part for a driver; the buffer comes back only after it.
     pub fn share(&mut self, offset: usize, len: usize) -> OutShare {
         OutShare(self.0.share(offset, len))
     }
@@ -310,7 +322,8 @@ impl OutBuffer {
 }
 
 impl InBuffer {
-    /// A part, for a driver, which is not written otherwise meanwhile; the buffer comes back only after it.
+    /// Makes a share of a part for a driver. No other code writes that part meanwhile; the buffer comes back
+    /// only after the share.
     pub fn share(&mut self, offset: usize, len: usize) -> InShare {
         InShare(self.0.share(offset, len))
     }
@@ -326,7 +339,7 @@ impl InBuffer {
         unsafe { from.drain(0, self.0.start.as_ptr().add(offset), from.len()) }
     }
 
-    /// The same to a buffer with more to it than one stretch.
+    /// Does [`InBuffer::copy_from`] for a buffer of more than one stretch.
     #[inline(never)]
     fn copy_apart(&mut self, offset: usize, from: Window<'_>) {
         if let Some(scattered) = self.0.as_scattered() {
@@ -358,7 +371,7 @@ impl InBuffer {
         });
     }
 
-    /// Copies the first `len` bytes of `from`; both buffers may lie in one region, even overlap.
+    /// Copies the first `len` bytes of `from`; both buffers may lie in one region and even overlap.
     pub fn copy_from_buffer(&mut self, from: &OutBuffer, len: usize) {
         let is_fine = |lent: &Lent| lent.as_scattered().is_some_and(Scattered::has_short_blocks);
         if is_fine(&from.0) || is_fine(&self.0) {

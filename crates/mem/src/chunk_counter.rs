@@ -1,4 +1,5 @@
-//! A chunk counter in shared memory, from which the two ends of one transfer take pieces, so that either can do all of it.
+//! A chunk counter in shared memory, from which the two ends of one transfer claim pieces, so that either can
+//! copy all of them.
 //!
 //! ```text
 //!   pieces   0  1  2  3  4  5  6  7
@@ -8,30 +9,35 @@
 //!   claims   ┌ pieces of the receiver 16 │ pieces of the sender 16 │ generation 32 ┐   changed by one compare-and-swap
 //!   copied   ┌ pieces that the sender has copied 31 │ failed 1     │ generation 32 ┐   written by the sender
 //! ```
-//! *Protocol.* Both claims lie in one word, so no piece is taken twice and no claim is valid for another transfer. A piece is copied at
-//! once by the end that took it. The sender counts each piece when it has copied it; the receiver knows its own. The transfer is over
-//! when all pieces are taken and the sender has copied those that it took.
+//! *Protocol.* Both claims lie in one word, so no piece is claimed twice and no claim is valid for another
+//! transfer. The end that claimed a piece copies it at once. The sender counts each piece when it has copied
+//! it; the receiver knows its own. The transfer is over when all pieces are claimed and the sender has copied
+//! its pieces.
 //!
-//! - An end that is late or computes takes nothing: the other one takes all.
-//! - A sender that cannot write says that its piece has failed, and takes no more. The receiver then copies the whole message.
-//! - A receiver that gives up takes what is left ([`ChunkCounter::take_rest`]) and waits for the pieces that the sender has taken, for
-//!   until then the sender writes into its memory.
-//! - A sender that is stopped with a piece in hand may write it when it goes on, so the receiver waits for it, as for any message of a
-//!   stopped process. A sender that dies writes no more: the receiver ends the transfer when it learns of the death.
-//! - A receiver that dies is found by the sender's own check, and by the news of its death: the sender waits for no word in this memory.
-//! - The memory may be taken from the transfer at any time ([`ChunkCounter::stop`]): no piece can be taken afterwards.
+//! - An end that is late or busy claims nothing: the other one claims all pieces.
+//! - A sender that cannot write reports that its piece has failed, and claims no more. The receiver then
+//!   copies the whole message.
+//! - A receiver that gives up claims the rest ([`ChunkCounter::take_rest`]). Then it waits for the sender's
+//!   pieces, because until then the sender writes into its memory.
+//! - A sender that is stopped during a piece may write it later. So the receiver waits for it, as for any
+//!   message of a stopped process. A sender that dies writes no more: the receiver ends the transfer when it
+//!   learns of the death.
+//! - The sender detects the death of the receiver by its own check and by the notification. It waits for no
+//!   word in this memory.
+//! - The owner may withdraw the memory at any time ([`ChunkCounter::stop`]): no piece can be claimed
+//!   afterwards.
 //!
-//! What a peer may write here can make a transfer fail or end early. It never makes this process touch memory outside of the
-//! message: a taken piece is checked against the length.
+//! Values written by a peer can make a transfer fail or end early. They never make this process touch memory
+//! outside of the message: a claimed piece is checked against the length.
 
 use canele_sys::atomic::{AtomicU64, Ordering};
 
-/// Which transfer a chunk counter counts, so that late helpers of an earlier one are told apart.
+/// The number of a transfer, which distinguishes it from earlier ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Generation(pub u32);
 
 impl Generation {
-    /// Of no transfer.
+    /// The number of no transfer.
     const NONE: Self = Self(u32::MAX);
 
     fn of(word: u64) -> Self {
@@ -46,15 +52,15 @@ impl Generation {
 /// The most pieces that a transfer may have.
 pub const MOST_PIECES: u32 = u16::MAX as u32;
 
-/// In the word of what is copied: the sender could not copy a piece.
+/// A flag in the word of copied pieces: the sender could not copy a piece.
 const FAILED: u64 = 1 << 31;
 
-/// How far a transfer is, for its receiver.
+/// The progress of a transfer, for its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyProgress {
     /// Pieces are left, or the sender copies one.
     Copying,
-    /// All pieces have been taken, and the sender has copied those that it took.
+    /// All pieces are claimed, and the sender has copied its pieces.
     Done,
     /// Neither end copies, and the message is not complete.
     Failed,
@@ -64,41 +70,45 @@ pub enum CopyProgress {
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct ChunkCounter {
-    /// Generation in the high half; pieces of the sender, and in the lowest bits pieces of the receiver.
+    /// Generation in the high half; then the number of pieces of the sender, and in the lowest bits that of
+    /// the receiver.
     claims: AtomicU64,
-    /// Generation in the high half; whether the sender has failed, and pieces that it has copied.
+    /// Generation in the high half; then the failure of the sender, and the number of pieces that it has
+    /// copied.
     copied: AtomicU64,
 }
 
-/// Pieces taken by the receiver and by the sender.
+/// Returns the numbers of pieces claimed by the receiver and by the sender.
 fn taken(claims: u64) -> (u32, u32) {
     ((claims as u16).into(), ((claims >> 16) as u16).into())
 }
 
 impl ChunkCounter {
-    /// Starts counting a new transfer. Only the receiver of the transfer does this, and only when no transfer is counted here.
+    /// Starts the count for a new transfer. Only the receiver of the transfer calls this, while no transfer
+    /// is counted here.
     pub fn start(&self, generation: Generation) {
         self.copied.store(generation.word(), Ordering::Relaxed);
         // Release pairs with the acquire in `claim`: a sender that sees this generation sees `copied` reset.
         self.claims.store(generation.word(), Ordering::Release);
     }
 
-    /// Takes the lowest piece of `pieces` that is left, for the receiver.
+    /// Claims the lowest free piece of `pieces`, for the receiver.
     pub fn take_front(&self, generation: Generation, pieces: u32) -> Option<u32> {
         self.claim(generation, pieces, |_| 1).map(|(front, _)| front)
     }
 
-    /// Takes the highest piece of `pieces` that is left, for the sender.
+    /// Claims the highest free piece of `pieces`, for the sender.
     pub fn take_back(&self, generation: Generation, pieces: u32) -> Option<u32> {
         self.claim(generation, pieces, |_| 1 << 16).map(|(_, back)| pieces - 1 - back)
     }
 
-    /// Takes all pieces that are left, for the receiver, so that none is copied any more.
+    /// Claims all free pieces for the receiver, so that no further piece is copied.
     pub fn take_rest(&self, generation: Generation, pieces: u32) {
         self.claim(generation, pieces, u64::from);
     }
 
-    /// Adds to the claims what `claim` makes of the number of pieces that are left, if one is; says what was taken before.
+    /// Adds to the claims the result of `claim` for the number of free pieces, if there are any. Returns the
+    /// previous claims.
     fn claim(&self, generation: Generation, pieces: u32, claim: impl Fn(u32) -> u64) -> Option<(u32, u32)> {
         // Acquire pairs with the release in `start`.
         let mut seen = self.claims.load(Ordering::Acquire);
@@ -116,19 +126,19 @@ impl ChunkCounter {
         }
     }
 
-    /// Says that the sender has copied a piece that it took.
+    /// Notes that the sender has copied a piece that it claimed.
     pub fn finish_piece(&self) {
         // Release pairs with the acquire in `progress` and `is_quiet`: a receiver that sees the count sees the bytes.
         self.copied.fetch_add(1, Ordering::Release);
     }
 
-    /// Says that the sender has taken a piece and cannot copy it. It takes no more of this transfer.
+    /// Notes that the sender has claimed a piece and cannot copy it. It claims no more of this transfer.
     pub fn fail_piece(&self) {
-        // As in `finish_piece`.
+        // Release for the reason given in `finish_piece`.
         self.copied.fetch_add(FAILED + 1, Ordering::Release);
     }
 
-    /// How far a transfer is whose receiver has copied all pieces that it took.
+    /// Returns the progress of a transfer whose receiver has copied all its pieces.
     pub fn progress(&self, generation: Generation, pieces: u32) -> CopyProgress {
         // Relaxed: once all pieces are taken, the word does not change before the next `start`, which is the caller's.
         let claims = self.claims.load(Ordering::Relaxed);
@@ -143,19 +153,19 @@ impl ChunkCounter {
             return CopyProgress::Copying;
         }
         match has_failed {
-            // The sender takes no more.
+            // The sender claims no more.
             true => CopyProgress::Failed,
             false => CopyProgress::Done,
         }
     }
 
-    /// Ends what is counted here, whatever it is: no piece can be taken any more. Says what the sender has taken.
+    /// Ends any transfer that is counted here: no piece can be claimed any more. Returns the claims.
     pub fn stop(&self) -> Stopped {
-        // Relaxed: what the sender has copied is read with acquire afterwards.
+        // Relaxed: the sender's progress is read with acquire afterwards.
         Stopped(self.claims.swap(Generation::NONE.word(), Ordering::Relaxed))
     }
 
-    /// Whether the sender has copied all pieces that it had taken before the stop, or has failed.
+    /// Returns true if the sender has copied all pieces claimed before the stop, or has failed.
     pub fn is_quiet(&self, stopped: Stopped) -> bool {
         let (_, back) = taken(stopped.0);
         // Acquire pairs with the release in `finish_piece`.

@@ -4,10 +4,11 @@ use std::ptr;
 
 use crate::racing;
 
-/// Copies a slice into one of the same length, at full speed also where the C library's `memcpy` is slow (see `racing`).
+/// Copies a slice into one of the same length, at full speed even if the C library's `memcpy` is slow (see
+/// `racing`).
 ///
 /// # Panics
-/// If they are not equally long.
+/// The lengths differ.
 #[inline(always)]
 pub fn copy_slice(to: &mut [u8], from: &[u8]) {
     assert_eq!(to.len(), from.len(), "a copy of a slice is as long as the slice");
@@ -15,14 +16,14 @@ pub fn copy_slice(to: &mut [u8], from: &[u8]) {
     unsafe { copy(to.as_mut_ptr(), from.as_ptr(), from.len()) }
 }
 
-/// `memcpy`, but without a call for what fits in one cell: overlapping pieces chosen by length, and one each for the two
-/// lengths that are sent most.
+/// Copies like `memcpy`, without a call for lengths up to one cell. It uses overlapping pieces chosen by
+/// length, and one piece each for the two most frequent lengths.
 ///
 /// # Safety
-/// As [`ptr::copy_nonoverlapping`].
+/// The conditions are those of [`ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
-    /// Copies the first and the last `N` bytes; together they cover `len` bytes up to twice that.
+    /// Copies the first and the last `N` bytes; together they cover `len` bytes, up to `2 * N`.
     #[inline(always)]
     unsafe fn ends<const N: usize>(to: *mut u8, from: *const u8, len: usize) {
         // SAFETY: the caller's ranges hold `len >= N` bytes and do not overlap.

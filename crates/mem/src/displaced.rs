@@ -1,6 +1,7 @@
-//! A window whose parts are named by displacements in units of so many bytes, for few bytes at a time.
+//! A window whose parts are named by displacements in a given unit, for short accesses.
 //!
-//! Owns nothing, as a [`Window`]. What a check of a displacement needs is computed once, so that an access of a word takes one comparison.
+//! Owns nothing, like a [`Window`]. Limits of displacements are computed once, so that an access of a word
+//! takes one comparison.
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -20,15 +21,15 @@ pub struct DisplacedWindow<'a> {
     start: NonNull<u8>,
     len: usize,
     unit: usize,
-    /// Displacements at which the window has a word; they begin with 0.
+    /// Number of displacements at which the window has a word; they begin with 0.
     words: u64,
-    /// Displacements that do not lie behind the window's end.
+    /// Number of displacements that do not lie after the window's end.
     displacements: u64,
     memory: PhantomData<&'a ()>,
 }
 
 impl<'a> DisplacedWindow<'a> {
-    /// Returns the same memory with displacements in units of so many bytes; it has none if the unit is 0.
+    /// Returns the same memory with displacements in units of `unit` bytes; it has none if the unit is 0.
     pub fn new(window: Window<'a>, unit: usize) -> Self {
         let (start, len) = (window.start, window.len());
         let up_to = |last: usize| last.checked_div(unit).map_or(0, |last| last as u64 + 1);
@@ -36,7 +37,7 @@ impl<'a> DisplacedWindow<'a> {
         Self { start, len, unit, words, displacements: up_to(len), memory: PhantomData }
     }
 
-    /// The word at a displacement, if the window has one there.
+    /// Returns the word at a displacement, if the window has one there.
     #[inline(always)]
     fn word(&self, disp: i64) -> Option<NonNull<u8>> {
         // A negative displacement is a large one here. SAFETY: `words` says that 8 bytes from there on lie in the window.
@@ -44,19 +45,19 @@ impl<'a> DisplacedWindow<'a> {
             .then(|| unsafe { self.start.add((disp as usize).wrapping_mul(self.unit)) })
     }
 
-    /// So many bytes at a displacement, if the window has them.
+    /// Returns `len` bytes at a displacement, if the window has them.
     #[inline(always)]
     fn part(&self, disp: i64, len: usize) -> Option<NonNull<u8>> {
         if disp as u64 >= self.displacements {
             return None;
         }
-        // No more than the length of the window, as `displacements` says.
+        // The offset is at most the length of the window, by the definition of `displacements`.
         let at = (disp as usize).wrapping_mul(self.unit);
         // SAFETY: so many bytes from there on lie in the window.
         (len <= self.len - at).then(|| unsafe { self.start.add(at) })
     }
 
-    /// Writes a word at a displacement; false if the window has none there.
+    /// Writes a word at a displacement; returns false if the window has none there.
     #[inline(always)]
     pub fn write_word(&self, disp: i64, word: &[u8; WORD]) -> bool {
         let Some(at) = self.word(disp) else { return false };
@@ -65,7 +66,7 @@ impl<'a> DisplacedWindow<'a> {
         true
     }
 
-    /// Reads the word at a displacement; false if the window has none there.
+    /// Reads the word at a displacement; returns false if the window has none there.
     #[inline(always)]
     pub fn read_word(&self, disp: i64, word: &mut [u8; WORD]) -> bool {
         let Some(at) = self.word(disp) else { return false };
@@ -74,7 +75,7 @@ impl<'a> DisplacedWindow<'a> {
         true
     }
 
-    /// Writes bytes at a displacement; false if they do not lie in the window.
+    /// Writes bytes at a displacement; returns false if they do not lie in the window.
     #[inline(always)]
     pub fn write(&self, disp: i64, bytes: &[u8]) -> bool {
         let Some(at) = self.part(disp, bytes.len()) else { return false };
@@ -83,7 +84,7 @@ impl<'a> DisplacedWindow<'a> {
         true
     }
 
-    /// Reads the bytes at a displacement; false if they do not lie in the window.
+    /// Reads the bytes at a displacement; returns false if they do not lie in the window.
     #[inline(always)]
     pub fn read(&self, disp: i64, into: &mut [u8]) -> bool {
         let Some(at) = self.part(disp, into.len()) else { return false };
@@ -103,7 +104,7 @@ impl<'a> DisplacedWindow<'a> {
         Some(unsafe { word.as_ref() })
     }
 
-    /// Returns the aligned element of so many bytes at a displacement, as [`Window::element`].
+    /// Returns the aligned element of `size` bytes at a displacement, like [`Window::element`].
     #[inline(always)]
     pub fn element(&self, disp: i64, size: usize) -> Option<AtomicElement<'a>> {
         let start = self.part(disp, size)?;

@@ -1,7 +1,8 @@
 //! Memory of this process that other ranks may read and write at any time.
 //!
-//! Owns the promise that the bytes stay mapped, made once where their address enters ([`Exposed::new`]), and nothing of them: bytes are
-//! copied in and out, or accessed as atomic words, and never borrowed. An [`ExposedElements`] says which bytes the elements of a datatype are.
+//! Owns the promise that the bytes stay mapped, made once where their address enters ([`Exposed::new`]). Does
+//! not own the bytes. They are copied in and out, or accessed as atomic words, and never borrowed. An
+//! [`ExposedElements`] selects the bytes of a datatype's elements.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -22,7 +23,7 @@ struct ExposedBytes {
     len: usize,
     /// Keeps memory of the library mapped.
     _keep: Option<Arc<dyn Any + Send + Sync>>,
-    /// Counts the buffers.
+    /// Counts the buffers of the bytes.
     lent: Arc<()>,
 }
 
@@ -32,7 +33,7 @@ unsafe impl Send for ExposedBytes {}
 // SAFETY: as above.
 unsafe impl Sync for ExposedBytes {}
 
-/// Words that are touched through [`Exposed`] only, and freed in the end.
+/// Words that are accessed through [`Exposed`] only, and freed in the end.
 struct Words(NonNull<[u128]>);
 
 // SAFETY: an address, of which the owner is the only one to free what lies there.
@@ -60,7 +61,7 @@ macro_rules! word {
 }
 
 impl Exposed {
-    /// The `len` bytes from `start`.
+    /// Takes the `len` bytes from `start`.
     ///
     /// # Safety
     /// The bytes stay mapped, readable and writable until the last clone of this value and the last buffer made of one are dropped. Until
@@ -70,7 +71,7 @@ impl Exposed {
         Self(Arc::new(ExposedBytes { start, len, _keep: None, lent: Arc::default() }))
     }
 
-    /// Memory of the library's own.
+    /// Makes exposed memory that the library owns.
     pub fn of(bytes: Vec<u8>) -> Self {
         let len = bytes.len();
         // Words, so that the first byte is aligned for any element.
@@ -82,22 +83,23 @@ impl Exposed {
         unsafe { Self::kept(start.cast(), len, keep) }
     }
 
-    /// The `len` bytes from `start`, which `keep` keeps mapped.
+    /// Takes the `len` bytes from `start`, which `keep` keeps mapped.
     ///
     /// # Safety
-    /// As of [`Exposed::new`], except that `keep` upholds it.
+    /// The conditions of [`Exposed::new`] apply; `keep` upholds them.
     pub unsafe fn kept(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {
         Self(Arc::new(ExposedBytes { start, len, _keep: Some(keep), lent: Arc::default() }))
     }
 
-    /// The `len` bytes from `at` as memory of their own, if they lie inside. The whole is lent while they exist.
+    /// Returns the `len` bytes from `at` as separate memory, if they lie inside. The whole memory is lent
+    /// while the part exists.
     pub fn part(&self, at: usize, len: usize) -> Option<Self> {
         // SAFETY: inside of the memory, which is kept.
         self.start_of(at, len).map(|start| unsafe { Self::kept(start, len, self.hold()) })
     }
 
-    /// Several memories as one, if each begins where the one before it ends. All of them are lent while the new one or a buffer of it
-    /// exists.
+    /// Joins several memories, if each begins at the end of the previous one. All of them are lent while the
+    /// result or a buffer of it exists.
     pub fn joined(parts: &[Self]) -> Option<Self> {
         let first = parts.first()?;
         let mut end = first.address();
@@ -112,27 +114,27 @@ impl Exposed {
         Some(unsafe { Self::kept(first.0.start, end - first.address(), Arc::new(keep)) })
     }
 
-    /// Their number.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
-    /// True if there are none.
+    /// Returns true if there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
 
-    /// The address of the first one.
+    /// Returns the address of the first byte.
     pub fn address(&self) -> usize {
         self.0.start.as_ptr().addr()
     }
 
-    /// True while a buffer of this memory, or of a clone, exists.
+    /// Returns true while a buffer of this memory, or of a clone, exists.
     pub fn is_lent(&self) -> bool {
         Arc::strong_count(&self.0.lent) > 1
     }
 
-    /// What a buffer holds.
+    /// Returns the value by which a buffer holds the memory.
     fn hold(&self) -> Arc<dyn Any + Send + Sync> {
         Arc::new((self.0.clone(), self.0.lent.clone()))
     }
@@ -147,18 +149,19 @@ impl Exposed {
         self.start_of(at, size).filter(|word| word.as_ptr().addr().is_multiple_of(size))
     }
 
-    /// The `len` bytes from `at`, if they lie inside.
+    /// Returns the `len` bytes from `at`, if they lie inside.
     pub fn window(&self, at: usize, len: usize) -> Option<Window<'_>> {
         // SAFETY: inside of the memory, which this value keeps mapped and to which no reference is used.
         self.start_of(at, len).map(|start| unsafe { Window::new(start, len) })
     }
 
-    /// Copies bytes out; says whether they lie inside. A copy that races with another rank's sees a mixture.
+    /// Copies bytes out; returns false if they do not lie inside. A copy that races with another rank's may
+    /// see a mixture.
     pub fn load(&self, at: usize, to: &mut [u8]) -> bool {
         self.window(at, to.len()).map(|window| window.read(0, to)).is_some()
     }
 
-    /// Copies bytes in; says whether they lie inside.
+    /// Copies bytes in; returns false if they do not lie inside.
     pub fn store(&self, at: usize, from: &[u8]) -> bool {
         self.window(at, from.len()).map(|window| window.write(0, from)).is_some()
     }
@@ -168,38 +171,38 @@ impl Exposed {
     word!(word32, AtomicU32, "32");
     word!(word64, AtomicU64, "64");
 
-    /// The `len` bytes from `at` to be sent, if they lie inside.
+    /// Lends the `len` bytes from `at` to be sent, if they lie inside.
     pub fn out_buffer(&self, at: usize, len: usize) -> Option<OutBuffer> {
         // SAFETY: the range was checked, and what is held keeps it mapped.
         self.start_of(at, len).map(|start| unsafe { OutBuffer::of_exposed(start, len, self.hold()) })
     }
 
-    /// The `len` bytes from `at` to be filled, if they lie inside.
+    /// Lends the `len` bytes from `at` to be filled, if they lie inside.
     pub fn in_buffer(&self, at: usize, len: usize) -> Option<InBuffer> {
         // SAFETY: as above.
         self.start_of(at, len).map(|start| unsafe { InBuffer::of_exposed(start, len, self.hold()) })
     }
 }
 
-/// Where the memory lies that elements may touch: `len` bytes at a place, and where the first of them is in it.
+/// Finds the memory of `len` bytes at a place that elements may access, and their offset in it.
 pub type FindExposed<'a> = &'a dyn Fn(isize, usize) -> Option<(&'a Exposed, usize)>;
 
-/// A range of the packed bytes of elements that lie in exposed memory.
+/// A range of the packed bytes of elements in exposed memory.
 pub struct ExposedElements<'a> {
     find: FindExposed<'a>,
-    /// The memory that has all of them, if one has, and where they stand in it.
+    /// The one memory that has all elements, if there is one, and their place in it.
     whole: Option<(&'a Exposed, isize)>,
     layout: &'a Layout,
     count: usize,
-    /// Where the elements stand, and the first packed byte of the range.
+    /// The place of the elements, and the first packed byte of the range.
     origin: isize,
     skip: usize,
     len: usize,
 }
 
 impl<'a> ExposedElements<'a> {
-    /// `len` packed bytes from `skip` on of `count` elements that stand at `origin`; nothing if they have not so many, or if one of the
-    /// bytes lies where `find` finds no memory.
+    /// Finds `len` packed bytes from `skip` of `count` elements at `origin`. Returns none if the elements
+    /// have fewer bytes, or if `find` finds no memory for a byte.
     pub fn find(
         layout: &'a Layout,
         count: usize,
@@ -217,7 +220,7 @@ impl<'a> ExposedElements<'a> {
         (elements.whole.is_some() || elements.are_exposed()).then_some(elements)
     }
 
-    /// The memory in which the span of the elements lies, and where they stand in it: the common case.
+    /// Returns the memory that has the span of the elements, and their place in it. This is the common case.
     fn in_one_memory(&self) -> Option<(&'a Exposed, isize)> {
         let span = self.layout.span(self.count);
         let at = span.start.checked_add(self.origin)?;
@@ -225,7 +228,7 @@ impl<'a> ExposedElements<'a> {
         Some((memory, isize::try_from(within).ok()?.checked_sub(span.start)?))
     }
 
-    /// Looks at each stretch for itself.
+    /// Returns true if `find` finds memory for each stretch.
     fn are_exposed(&self) -> bool {
         let mut all = true;
         self.layout.stretches(self.count, self.skip, self.len, |at, _, len| {
@@ -234,12 +237,12 @@ impl<'a> ExposedElements<'a> {
         all
     }
 
-    /// Packed bytes.
+    /// Returns the number of packed bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there are none.
+    /// Returns true if there are no packed bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -259,10 +262,10 @@ impl<'a> ExposedElements<'a> {
         });
     }
 
-    /// Packs them.
+    /// Packs the elements into `to`.
     ///
     /// # Panics
-    /// `to` has another length.
+    /// The length of `to` differs.
     pub fn load(&self, to: &mut [u8]) {
         assert_eq!(to.len(), self.len, "room for the packed bytes");
         self.each(|memory, at, done, len| {
@@ -270,10 +273,10 @@ impl<'a> ExposedElements<'a> {
         });
     }
 
-    /// Unpacks them.
+    /// Unpacks `from` into the elements.
     ///
     /// # Panics
-    /// `from` has another length.
+    /// The length of `from` differs.
     pub fn store(&self, from: &[u8]) {
         assert_eq!(from.len(), self.len, "as many packed bytes");
         self.each(|memory, at, done, len| {

@@ -1,6 +1,8 @@
-//! Memory that messages lie in: windows on shared memory, rings in it, buffers that users lend, and layouts of datatypes.
+//! Memory for messages: windows on shared memory, rings in it, buffers that users lend, and layouts of
+//! datatypes.
 //!
-//! Nothing here knows what a message is, or asks the kernel for memory: segments come from `canele_sys`. This is one of the
+//! No module here knows messages or asks the kernel for memory: segments come from `canele_sys`. This is one
+//! of the
 //! few crates in which `unsafe` may appear. Under `--cfg loom` the modules whose memory ordering is modelled are compiled
 //! against the model checker.
 

@@ -1,15 +1,17 @@
-//! Copying past the caches: stores that go to memory without bringing the lines they fill into this processor's cache.
+//! Copies past the caches, by stores that go to memory without bringing their lines into this processor's
+//! cache.
 //!
-//! Where two processors share no cache, a line that the other one holds comes at a few bytes a nanosecond; one that lies in
-//! memory comes many times faster. Where they do share one it is the other way round: measure before this is used. On aarch64 such a
-//! store is a hint (`stnp`), which a processor may take for an ordinary store.
+//! Between processors without a common cache, a line in the other's cache arrives at a few bytes per
+//! nanosecond. A line in memory arrives many times faster. With a common cache it is the opposite, so measure
+//! before use. On aarch64 such a store is a hint (`stnp`), which a processor may treat as an ordinary store.
 
 use crate::racing;
 
-/// Copies `len` bytes from memory of this thread to shared memory, with stores that are visible to others before any store that follows.
+/// Copies `len` bytes from memory of this thread to shared memory. The stores become visible before any store
+/// that follows.
 ///
 /// # Safety
-/// As [`racing::store`].
+/// The conditions of [`racing::store`] apply.
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: as the caller says.
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
@@ -23,10 +25,10 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// As [`copy`], but others may access `from` too.
+/// Copies `len` bytes like [`copy`]; others may access `from` too.
 ///
 /// # Safety
-/// As [`racing::transfer`], but the ranges do not overlap.
+/// The conditions of [`racing::transfer`] apply; also, the ranges do not overlap.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
 #[inline(never)]
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
@@ -49,24 +51,26 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
     order_streamed_stores();
 }
 
-/// Orders streamed stores before the stores that follow. On x86-64 a release does not order them, so this is a fence of its own.
+/// Orders streamed stores before the stores that follow. On x86-64 a release does not order them, so a fence
+/// of their own is needed.
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 fn order_streamed_stores() {
     // SAFETY: a store fence has no operands and every x86-64 processor has it.
     unsafe { std::arch::x86_64::_mm_sfence() }
 }
 
-/// Orders streamed stores before the stores that follow. On aarch64 barriers and releases order them as other stores.
+/// Orders streamed stores before the stores that follow. On aarch64 barriers and releases order them like
+/// other stores.
 #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
 fn order_streamed_stores() {
-    // Pairs with the acquire of the rank that reads what is published next.
+    // Pairs with the acquire of the rank that reads the next published word.
     canele_sys::atomic::fence(canele_sys::atomic::Ordering::Release);
 }
 
-/// The same where there is no such store: an ordinary copy.
+/// Copies in the ordinary way, on processors without such a store.
 ///
 /// # Safety
-/// As [`racing::transfer`].
+/// The conditions of [`racing::transfer`] apply.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: as the caller says.
@@ -75,7 +79,7 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 thread_local! {
-    /// Copies of this thread that went past the caches.
+    /// Number of copies of this thread that went past the caches.
     pub(crate) static COPIES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 

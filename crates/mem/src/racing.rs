@@ -1,12 +1,13 @@
 //! Copies between memory of this thread and memory that other threads and processes may read and write at the same time.
 //!
-//! Bytes of the shared side are accessed by instructions that the compiler can neither repeat nor look into; pieces of one copy may
-//! overlap, and which bytes are accessed together is open. So a copy that races with another one may see a mixture of both, but
-//! never a byte that no process wrote, and the compiler can neither read shared memory a second time after a check nor assume that it
-//! does not change.
+//! The shared side is accessed by instructions that the compiler can neither repeat nor analyse. Pieces of
+//! one copy may overlap, and the size of each access is unspecified. So a racing copy may see a mixture of
+//! old and new bytes, but never a byte that no process wrote. The compiler can neither read shared memory
+//! again after a check nor assume that it does not change.
 //!
-//! On x86-64 and aarch64 the accesses are assembly, which the compiler does not look into; the C library's `memcpy` and `memmove` do
-//! long copies where they are fast. Elsewhere, and under miri, they are relaxed atomics. Loom does not model the bytes of messages.
+//! On x86-64 and aarch64 the accesses are assembly, opaque to the compiler; the C library's `memcpy` and
+//! `memmove` do long copies where they are fast. Elsewhere, and under miri, they are relaxed atomics. Loom
+//! does not model the bytes of messages.
 
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
 mod assembly;

@@ -1,9 +1,9 @@
 //! Memory that another process may read or write at any time.
 //!
-//! Owns nothing. A [`Window`] is the only way the layers above the drivers touch shared memory: bytes are copied in or
-//! out, no reference to them is ever handed out, so what another process or thread writes there can change values but never
-//! break this process (invariant I3). A copy accesses each byte of the window once (`racing.rs`): what was copied out and
-//! checked stays as it was checked.
+//! Owns nothing. A [`Window`] is the only access of the layers above the drivers to shared memory. Bytes are
+//! copied in or out, and no reference to them is handed out. So writes of other processes or threads can
+//! change values but never break this process (invariant I3). A copy accesses each byte of the window once
+//! (`racing.rs`): bytes that were copied out and checked cannot change.
 
 #[cfg(not(loom))]
 use std::io;
@@ -28,17 +28,17 @@ pub struct Window<'a> {
     memory: PhantomData<&'a ()>,
 }
 
-/// How bytes are copied.
+/// The way of copying bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
     Plain,
-    /// What is written goes past the caches.
+    /// Writes go past the caches.
     PastCache,
-    /// What is read is read from its end.
+    /// Reads start at the end.
     Backwards,
 }
 
-/// What the numbers are that are added in place.
+/// The type of numbers that are added in place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LaneType {
     /// Floating-point numbers of 64 bits.
@@ -56,7 +56,7 @@ pub enum LaneType {
 }
 
 impl<'a> Window<'a> {
-    /// The window on `len` bytes from `start`.
+    /// Makes the window on `len` bytes from `start`.
     ///
     /// # Safety
     /// The bytes must stay mapped, readable and writable for `'a`, and no Rust reference to them may exist while the
@@ -65,18 +65,18 @@ impl<'a> Window<'a> {
         Self { start, len, manner: Manner::Plain, memory: PhantomData }
     }
 
-    /// The same, with what is written going past the caches, to memory.
+    /// Returns the window with writes past the caches, to memory.
     pub fn past_cache(self) -> Self {
         Self { manner: Manner::PastCache, ..self }
     }
 
-    /// The same, with what is read being read from its end: for memory behind which another process will write next.
+    /// Returns the window with reads from the end, for memory behind which another process will write next.
     #[inline(always)]
     pub fn backwards(self) -> Self {
         Self { manner: Manner::Backwards, ..self }
     }
 
-    /// The window on memory of this process alone, which no other code uses as long as the window lives.
+    /// Makes a window on memory of this process that no other code uses while the window lives.
     #[inline(always)]
     pub fn on(bytes: &'a mut [u8]) -> Self {
         let len = bytes.len();
@@ -84,23 +84,23 @@ impl<'a> Window<'a> {
         unsafe { Self::new(NonNull::from_mut(bytes).cast(), len) }
     }
 
-    /// A window on nothing.
+    /// Makes an empty window.
     pub const fn empty() -> Self {
         Self { start: NonNull::dangling(), len: 0, manner: Manner::Plain, memory: PhantomData }
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The part of `len` bytes from `offset`, or nothing where that lies outside.
+    /// Returns the part of `len` bytes from `offset`; none if it lies outside.
     #[inline]
     pub fn part(&self, offset: usize, len: usize) -> Option<Window<'a>> {
         let end = offset.checked_add(len)?;
@@ -114,7 +114,7 @@ impl<'a> Window<'a> {
     /// Copies `bytes` in at `offset`.
     ///
     /// # Panics
-    /// Where they would not fit: lengths are checked before a window is asked for.
+    /// The bytes do not fit: lengths are checked before a window is requested.
     #[inline(always)]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "write outside of a window");
@@ -123,11 +123,12 @@ impl<'a> Window<'a> {
         unsafe { self.fill(offset, bytes.as_ptr(), bytes.len()) }
     }
 
-    /// Adds numbers to those from `offset` on, which no other thread changes meanwhile, or whose values may be any; says how many bytes of them
-    /// were added, from the first on: none where the processor has no instructions for it.
+    /// Adds numbers to those from `offset` on, and returns the number of bytes added, from the first on. It
+    /// is 0 if the processor lacks the instructions. If other threads change the numbers meanwhile, the
+    /// values are arbitrary.
     ///
     /// # Panics
-    /// Where there are not as many.
+    /// The window has fewer bytes.
     pub fn add(&self, offset: usize, numbers: LaneType, bytes: &[u8]) -> usize {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "sums outside of a window");
         #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
@@ -147,7 +148,7 @@ impl<'a> Window<'a> {
     /// Copies bytes out from `offset` until `bytes` is full.
     ///
     /// # Panics
-    /// Where the window does not hold as many.
+    /// The window has fewer bytes.
     #[inline(always)]
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "read outside of a window");
@@ -158,7 +159,7 @@ impl<'a> Window<'a> {
     /// Reads `N` words from `offset` on, little-endian.
     ///
     /// # Panics
-    /// Where the window does not hold as many.
+    /// The window has fewer bytes.
     #[inline(always)]
     pub fn read_words<const N: usize>(&self, offset: usize) -> [u64; N] {
         let mut words = [0u64; N];
@@ -173,7 +174,7 @@ impl<'a> Window<'a> {
     /// Writes words from `offset` on, little-endian.
     ///
     /// # Panics
-    /// Where they would not fit.
+    /// The words do not fit.
     #[inline(always)]
     pub fn write_words(&self, offset: usize, words: &[u64]) {
         assert!(offset <= self.len && 8 * words.len() <= self.len - offset, "write outside of a window");
@@ -184,7 +185,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The aligned 64-bit word at `offset`, for atomic operations; nothing if it lies outside or is not aligned.
+    /// Returns the aligned 64-bit word at `offset`, for atomic operations; none if it lies outside or is not
+    /// aligned.
     pub fn word(&self, offset: usize) -> Option<&'a AtomicU64> {
         let word = self.part(offset, size_of::<u64>())?.start.cast::<AtomicU64>();
         if !word.is_aligned() {
@@ -194,8 +196,8 @@ impl<'a> Window<'a> {
         Some(unsafe { word.as_ref() })
     }
 
-    /// Tells the processor that another one reads these bytes next: it moves their lines to the cache that both share, so that they come from there.
-    /// Nothing happens where the processor has no such hint.
+    /// Hints that another processor reads these bytes next: the processor moves their lines to the shared
+    /// cache. Without such a hint it does nothing.
     #[inline(always)]
     pub fn demote(&self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -208,7 +210,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Tells the processor that these bytes are needed soon.
+    /// Prefetches these bytes.
     #[inline(always)]
     pub fn prefetch(&self) {
         #[cfg(all(target_arch = "aarch64", not(miri)))]
@@ -227,12 +229,12 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The aligned element of `size` bytes at `offset`, for atomic operations; nothing if it lies outside, is not aligned, or no processor
-    /// has atomic operations of that size.
+    /// Returns the aligned element of `size` bytes at `offset`, for atomic operations. It is none outside of
+    /// the window, if not aligned, or for a size without atomic operations.
     #[inline(always)]
     pub fn element(&self, offset: usize, size: usize) -> Option<AtomicElement<'a>> {
         let start = self.part(offset, size)?.start;
-        // By a mask: a division takes longer than the operation.
+        // A mask is used, because a division takes longer than the operation.
         if !matches!(size, 1 | 2 | 4 | 8) || start.addr().get() & (size - 1) != 0 {
             return None;
         }
@@ -273,7 +275,7 @@ impl<'a> Window<'a> {
         // SAFETY: as the caller says.
         unsafe {
             let from = self.start.as_ptr().add(offset);
-            // They lie in one line, or in two: no order helps.
+            // The bytes lie in one or two lines, so the order does not matter.
             if self.manner == Manner::Backwards && len > 64 {
                 backwards::copy(to, from, len)
             } else {
@@ -282,33 +284,33 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Writes all of it to a file.
+    /// Writes the whole window to a file.
     ///
     /// # Errors
-    /// The system fails; what was written before stays.
+    /// The system reports an error; bytes written before stay.
     #[cfg(not(loom))]
     pub fn write_to_file(&self, file: BorrowedFd<'_>, offset: u64) -> io::Result<()> {
         // SAFETY: the bytes stay mapped and readable as long as the window lives; no reference to them is made.
         unsafe { file_io::write_all(file, self.start.as_ptr(), self.len, offset) }
     }
 
-    /// Fills it from a file, up to the end of the file; says how many bytes that were.
+    /// Fills the window from a file, up to the end of the file, and returns the number of bytes.
     ///
     /// # Errors
-    /// The system fails.
+    /// The system reports an error.
     #[cfg(not(loom))]
     pub fn read_from_file(&self, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize> {
         // SAFETY: the bytes stay mapped and writable as long as the window lives; no reference to them is made.
         unsafe { file_io::read_full(file, self.start.as_ptr(), self.len, offset) }
     }
 
-    /// The first byte's address.
+    /// Returns the address of the first byte.
     #[cfg(test)]
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// As [`Window::fill`], from memory that others may access too.
+    /// Does [`Window::fill`] from memory that others may access too.
     ///
     /// # Safety
     /// The window has room for them there; `from` can be read, and may overlap the window's memory unless that is written past the caches.
@@ -323,7 +325,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// As [`Window::drain`], to memory that others may access too.
+    /// Does [`Window::drain`] to memory that others may access too.
     ///
     /// # Safety
     /// The window has them; `to` can be written, and may overlap the window's memory unless that is read from its end.

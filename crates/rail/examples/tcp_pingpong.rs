@@ -14,7 +14,7 @@ use canele_rail::{Class, FastPath, Header, MAX_INLINE, Rail};
 use canele_rail::{Member, Network};
 use canele_sys::ids::{LinkId, Rank};
 
-/// What a rail copies into its own memory; more is sent from where it lies.
+/// Largest bulk that a rail copies into its own memory; a larger one is sent from the user's memory.
 const COPIED: usize = 4096;
 const LONG: usize = 4 << 20;
 
@@ -181,7 +181,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What is measured: its name and unit, how often in a round, the bytes there, and the value of a turn's nanoseconds.
+/// A measurement: its name and unit, its repetitions per round, its bytes, and the conversion of a turn's
+/// nanoseconds.
 type Row = (&'static str, &'static str, u32, usize, fn(f64) -> f64);
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! What rails can do, in numbers.
+//! The capabilities of rails, as numbers.
 
 use canele_sys::device::MemoryKinds;
 use serde::{Deserialize, Serialize};
@@ -6,30 +6,32 @@ use serde::{Deserialize, Serialize};
 use crate::Verbs;
 
 bitflags::bitflags! {
-    /// What may happen to the links of a peer over one kind of rail. Where anything may, messages carry their number within their flow.
+    /// Properties of the links to one peer over one kind of rail. If any is set, each message carries its
+    /// number within its flow.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct LinkTraits: u8 {
         /// A peer may have several links of this kind at once.
         const SEVERAL = 1;
-        /// A link may be lost while its peer lives, and another one take its place.
+        /// A link may be lost while its peer lives, and another link may replace it.
         const RECOVERABLE = 1 << 1;
         /// Packets of a link may overtake each other.
         const OVERTAKING = 1 << 2;
     }
 }
 
-/// How far the other end of a link is.
+/// The distance to the other end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distance {
-    /// On this host.
+    /// The peer is on this host.
     #[default]
     Host,
-    /// Behind a network: to wait for an answer takes longer than two more copies of a message do.
+    /// The peer is behind a network. Waiting for an answer takes longer than copying the message two more
+    /// times.
     Network,
 }
 
-/// What a rail can do, in numbers.
+/// The capabilities of a rail, as numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Caps {
     /// The driver's name.
@@ -40,42 +42,45 @@ pub struct Caps {
     pub bytes_per_us: u32,
     /// Largest bulk of one packet, in bytes.
     pub max_bulk: usize,
-    /// What a packet costs beside its bytes, in nanoseconds of a processor: where it is much, several messages are worth one
-    /// packet.
+    /// Processor time of one packet beside its bytes, in nanoseconds. If it is high, several messages are
+    /// combined into one packet.
     pub overhead_ns: u32,
-    /// Bytes of bulk from which on a packet gains nothing by growing.
+    /// Bulk size in bytes above which larger packets are no more efficient.
     pub best_packet: usize,
-    /// What may happen to links. The same at both ends.
+    /// Properties of the links, equal at both ends.
     pub link_traits: LinkTraits,
-    /// How far the peers are.
+    /// The distance to the peers.
     pub distance: Distance,
-    /// [`crate::FastPath::lend`] copies nothing.
+    /// [`crate::FastPath::lend`] does not copy the bulk.
     pub lends: bool,
-    /// Nothing is lost or doubled.
+    /// No packet is lost or duplicated.
     pub reliable: bool,
-    /// Regions of a peer can be mapped here ([`crate::OneSided::reach`]), and this rank's by the peer.
+    /// This rank can map regions of a peer ([`crate::OneSided::reach`]), and the peer can map regions of this
+    /// rank.
     pub maps_regions: bool,
-    /// The kinds of memory that a link sends from and receives into. The protocols move memory of the host alone so far.
+    /// The kinds of memory that a link sends from and receives into. The protocols move host memory only.
     pub memory_kinds: MemoryKinds,
-    /// The verbs for regions of a peer that are not mapped ([`crate::Rma`]).
+    /// The verbs for regions of a peer that are not mapped here ([`crate::Rma`]).
     pub verbs: Verbs,
 }
 
 impl Caps {
-    /// Whether messages carry their number within their flow, so that their order can be restored. The same at both ends.
+    /// Returns true if messages carry their number within their flow to restore their order. Both ends return
+    /// the same value.
     #[inline(always)]
     pub fn needs_numbers(&self) -> bool {
         !self.link_traits.is_empty()
     }
 }
 
-/// How fast a link is.
+/// The speed of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Speed {
-    /// From a packet's leaving to its acknowledgement, when little else was under way.
+    /// Round-trip time from sending a packet to its acknowledgement, measured while few other bytes are under
+    /// way.
     pub round_trip_ns: u32,
     /// Bytes that reach the peer in a microsecond.
     pub bytes_per_us: u32,
-    /// Bytes that have left and are not acknowledged.
+    /// Bytes that were sent and are not acknowledged.
     pub under_way: usize,
 }

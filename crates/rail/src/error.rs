@@ -1,4 +1,4 @@
-//! Why a packet has no room, a link cannot be believed, or none could be made.
+//! Errors of rails: a packet without room, a peer with invalid data, a link or rail that cannot be opened.
 
 use std::io;
 
@@ -7,54 +7,54 @@ use canele_sys::segment::SegmentError;
 use canele_sys::sleep::EventError;
 use rustix::io::Errno;
 
-/// No room now; poll, and try again.
+/// The error of a claim without room: poll, and try again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
-/// Why a link can no longer be believed. The text names what was found and what was expected.
+/// The error of a link whose data is invalid. The text names the value found and the value expected.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Corrupt(pub String);
 
-/// Why a link could not be made.
+/// The error of a failed attempt to make a link.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The peer's memory has another layout, or is none of Canelé's.
+    /// The peer's memory has another layout or is not Canelé's.
     #[error("{peer} has an incompatible inbox: {what}")]
     Incompatible {
         /// The peer.
         peer: Rank,
-        /// What differs, naming both sides.
+        /// The difference, naming both sides.
         what: String,
     },
-    /// Not enough memory, or the system refused it.
+    /// There is not enough memory, or the system refused it.
     #[error("no room for messages to {peer}: {source}")]
     Memory {
         /// The peer.
         peer: Rank,
-        /// What was needed and what there is.
+        /// The memory that was needed and the memory available.
         source: SegmentError,
     },
 }
 
-/// Why a rank's rails could not be opened.
+/// The error of a rank whose rails cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// An address of this host cannot be listened on.
+    /// The rank cannot listen on an address of this host.
     #[error("no connections can be accepted on {address}: {source}")]
     Address {
         /// The address.
         address: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system gives no descriptor to wait with.
+    /// The system refuses a descriptor to wait with.
     #[error("no descriptor to wait for connections with: {0}")]
     Descriptor(#[from] Errno),
     /// There is no memory for packets from ranks of this host.
     #[error(transparent)]
     Memory(#[from] SegmentError),
-    /// There is nothing to sleep on.
+    /// The system refuses an event to sleep on.
     #[error(transparent)]
     Event(#[from] EventError),
 }

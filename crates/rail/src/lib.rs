@@ -1,18 +1,20 @@
-//! The rail contract, and the drivers that fulfil it.
+//! The rail contract, and the drivers that implement it.
 //!
 //! A *rail* is one opened instance of a kind of network; a *link* is its connection to one peer. A rail moves *packets*:
-//! a 16-byte [`Header`], up to [`MAX_INLINE`] bytes beside it, and optionally a larger *bulk*. It knows nothing of
-//! messages, matching or users; it has one owner (`&mut self`), calls no callback, holds no lock and starts no thread.
+//! a 16-byte [`Header`], up to [`MAX_INLINE`] bytes beside it, and optionally a larger *bulk*. It knows
+//! neither messages nor matching nor users. It has one owner (`&mut self`), calls no callback, holds no lock
+//! and starts no thread.
 //!
 //! ```text
 //!   claim ──▶ fill the slot ──▶ commit        poll ──▶ read the packet ──▶ release
 //! ```
-//! What is claimed and not committed costs nothing and holds no room. What is polled and not released is polled again.
+//! A claim without a commit holds no room. A packet that is polled and not released is polled again.
 //!
-//! The contract is [`Rail`], what moving packets needs, and a trait for each thing that a driver may have, whose defaults say that it has
-//! none: [`OneSided`], memory of peers that is mapped here; [`PeerCopy`], copies from and to the memory of a peer's process; [`Rma`], verbs that
-//! the network carries out; [`Recoverable`], links that can be lost. [`FastPath`] has short cuts with defaults made of [`Rail`]'s
-//! methods. [`FullRail`] is all of it.
+//! The contract is [`Rail`], the methods to move packets, and a trait for each optional capability. The
+//! defaults of these traits say that a rail does not have it. [`OneSided`] is memory of peers that is mapped
+//! here. [`PeerCopy`] copies from and to the memory of a peer's process. [`Rma`] has verbs that the network
+//! carries out. [`Recoverable`] has links that can be lost. [`FastPath`] has short cuts, with defaults made
+//! of [`Rail`]'s methods. [`FullRail`] combines all of them.
 #![deny(missing_docs)]
 
 mod caps;

@@ -1,4 +1,4 @@
-//! Who a rank is to the ranks of other hosts: its job, and other jobs that it is connected with.
+//! The identity of a rank toward ranks of other hosts: its job, and other jobs that are connected with it.
 
 use canele_sys::ids::Rank;
 
@@ -7,7 +7,7 @@ use canele_sys::ids::Rank;
 pub struct Member {
     /// This rank.
     pub me: Rank,
-    /// Ranks of the job.
+    /// The number of ranks of the job.
     pub ranks: u32,
     /// The job.
     pub job: u64,
@@ -15,7 +15,8 @@ pub struct Member {
     pub key: [u8; 32],
 }
 
-/// Ranks of another job, which this one is connected with. In a handshake with them each side is known by its number in its own job.
+/// Ranks of another job that is connected with this one. In a handshake each side is known by its number in
+/// its own job.
 #[derive(Clone, Copy)]
 pub struct OtherRanks {
     /// This job, as the launchers of both jobs know it.
@@ -26,7 +27,7 @@ pub struct OtherRanks {
     pub key: [u8; 32],
     /// The first of these ranks, by its number in the other job.
     pub first: u32,
-    /// How many follow each other from there.
+    /// The number of these ranks; their numbers are consecutive.
     pub ranks: u32,
     /// The first of these ranks, by its number in this job.
     pub here: Rank,

@@ -1,6 +1,7 @@
-//! The control path of a driver between hosts: how links come about, and what a rank does for them beside moving packets.
+//! The control path of a driver between hosts: the making of links, and a rank's work for them beside moving
+//! packets.
 //!
-//! A rank tells the launcher its own address, which is bytes of the driver, and is told those of its peers:
+//! A rank tells the launcher its own address, in bytes of the driver, and learns the addresses of its peers:
 //!
 //! ```text
 //!   open ─▶ own_address ─▶ … launcher … ─▶ introduce(peer, address) ─▶ connect(peer)
@@ -23,16 +24,16 @@ use crate::{FullRail, Member, OpenError, OtherRanks, Speed};
 /// The longest address in bytes. The launcher refuses longer ones.
 pub const MAX_ADDRESS: usize = 2048;
 
-/// A peer to which an attempt to connect has failed.
+/// A peer that an attempt to connect did not reach.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreachable {
-    /// The link that was to be made.
+    /// The link of the attempt.
     pub link: LinkId,
-    /// Every address that was tried, and why it did not lead to the peer.
+    /// Every address that was tried, and the reason why it did not lead to the peer.
     pub why: String,
 }
 
-/// What a rail carries now, and has carried.
+/// Current and accumulated figures of a rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Links that are open.
@@ -43,20 +44,21 @@ pub struct Totals {
     pub speed: Speed,
 }
 
-/// An open link, for people who look at a running job.
+/// An open link, described for people who look at a running job.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LinkReport {
-    /// Its address at this end, as people write it; empty if the system does not say.
+    /// Its local address, in text; empty if the system does not tell it.
     pub here: String,
-    /// Its address at the peer.
+    /// Its address at the peer, in text.
     pub there: String,
-    /// Bytes sent since the link was made, those of headers too.
+    /// Bytes sent since the link was made, including headers.
     pub sent: u64,
     /// Bytes received.
     pub received: u64,
     /// Bytes sent and not acknowledged.
     pub under_way: u64,
-    /// Shortest round trip in ns and bytes per second, measured with large packets; none before the first was acknowledged.
+    /// Shortest round trip in ns, and bytes per second, both measured with large packets; none before the
+    /// first acknowledgement.
     pub measured: Option<(u64, u64)>,
 }
 
@@ -65,80 +67,85 @@ pub trait Network: FullRail + Sized {
     /// The driver's name, as in [`Caps::name`](crate::Caps::name).
     const DRIVER: &'static str;
 
-    /// Returns where peers reach this rank: at most [`MAX_ADDRESS`] bytes, and none if they cannot.
+    /// Returns the address at which peers reach this rank: at most [`MAX_ADDRESS`] bytes, none if they cannot
+    /// reach it.
     fn own_address(&self) -> Vec<u8>;
 
-    /// Notes where a peer is reached, which another process has said. Returns whether the address leads to another rank at all; one that
-    /// cannot be read, is this rank's own, or belongs to no rank of the job does not. The last address counts, so a refused one leaves none.
+    /// Notes a peer's address, which another process has sent, and returns true if it leads to another rank.
+    /// An address is refused if it is unreadable, this rank's own, or of no rank of the job. The last address
+    /// counts, so a refused one leaves none.
     fn introduce(&mut self, peer: Rank, address: &[u8]) -> bool;
 
-    /// Returns whether a peer was introduced with an address that leads to it.
+    /// Returns true if a peer was introduced with a valid address.
     fn is_introduced(&self, peer: Rank) -> bool;
 
-    /// Begins to connect to a peer that was introduced, unless there is a link or an attempt.
+    /// Begins to connect to an introduced peer, unless there is a link or an attempt.
     fn connect(&mut self, peer: Rank);
 
-    /// Advances the connections that are being made, of this rank and of peers. Returns whether a link was made. `now_ns` is any clock that
-    /// goes on. It costs a system call if nothing came.
+    /// Advances connection attempts of this rank and of peers. Returns true if a link was made. `now_ns` is
+    /// the time of any monotonic clock. The call costs one system call if nothing arrived.
     fn progress_connections(&mut self, now_ns: u64) -> bool;
 
-    /// Returns whether [`Network::progress_connections`] probably has something to do, as the last pass or [`Rail::arm`](crate::Rail::arm)
-    /// has seen. It costs no system call.
+    /// Returns true if [`Network::progress_connections`] probably has work, as seen by the last pass or
+    /// [`Rail::arm`](crate::Rail::arm). It costs no system call.
     fn has_connection_events(&self) -> bool;
 
     /// Tells the time for [`Rail::arm`](crate::Rail::arm), by the clock of [`Network::progress_connections`].
     fn set_time(&mut self, now_ns: u64);
 
-    /// Returns how long a sleep may last until [`Network::progress_connections`] has something to do though nothing came.
+    /// Returns the time after which [`Network::progress_connections`] has work even if nothing arrives.
     fn next_timeout(&self) -> Option<Duration>;
 
-    /// Returns whether [`Network::take_opened`] has a link.
+    /// Returns true if [`Network::take_opened`] has a link.
     fn has_opened(&self) -> bool;
 
-    /// Takes a link that was made, by either end.
+    /// Takes a link that either end has made.
     fn take_opened(&mut self) -> Option<LinkId>;
 
-    /// Takes a failed attempt. What came before can still be polled.
+    /// Takes a failed attempt. Packets that arrived before can still be polled.
     fn take_unreachable(&mut self) -> Option<Unreachable>;
 
-    /// Returns whether packets wait for their acknowledgement.
+    /// Returns true if packets wait for their acknowledgement.
     fn has_unacknowledged(&self) -> bool;
 
-    /// Returns the links on which something is unacknowledged and nothing was heard of the peer's host, with for how long. A driver whose
-    /// network tells of dead hosts itself has none.
+    /// Returns the links with unacknowledged data whose peer's host is silent, each with the duration of the
+    /// silence. A driver whose network reports dead hosts itself returns none.
     fn silent_links(&self) -> Vec<(LinkId, Duration)> {
         Vec::new()
     }
 
-    /// Returns a descriptor that becomes readable when there is something to do, after [`Rail::arm`](crate::Rail::arm) and for
-    /// [`Network::next_timeout`]. A rank with a rail that has none sleeps for short times only.
+    /// Returns a descriptor that becomes readable when the rail has work, after
+    /// [`Rail::arm`](crate::Rail::arm) and for [`Network::next_timeout`]. A rank with a rail without a
+    /// descriptor sleeps for short times only.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     /// Raises the number of the job's ranks.
     fn add_ranks(&mut self, ranks: u32);
 
-    /// Lets ranks of another job be connected, which this job has numbered.
+    /// Allows connections with ranks of another job, which have numbers in this job.
     fn add_others(&mut self, others: OtherRanks);
 
-    /// Tells every peer that this rank has finished: nothing is sent any more. Comes after all that was sent is acknowledged.
+    /// Tells every peer that this rank has finished and sends nothing more. It is called after everything
+    /// sent is acknowledged.
     fn finish(&mut self);
 
-    /// Returns what the rail carries now, and has carried.
+    /// Returns current and accumulated figures of the rail.
     fn totals(&self) -> Totals;
 
     /// Describes the link to a peer, if it is open. It may cost system calls.
     fn report_link(&self, peer: Rank) -> Option<LinkReport>;
 }
 
-/// A network whose rails a rank opens by itself, on what its host has of it.
+/// A network whose rails a rank opens by itself, on the ports of its host.
 pub trait Driver: Network {
-    /// Opens the rail `number` of a rank on `ports`, which is what the rank's host has of this network, in the driver's words. Rails of
-    /// one number are connected with each other. A rail of which no port can be used is open and has no address.
+    /// Opens the rail `number` of a rank on `ports`, the host's ports of this network in the driver's words.
+    /// Rails with the same number are connected with each other. A rail without a usable port is open and has
+    /// no address.
     ///
     /// # Errors
     /// The system has no descriptor or memory left.
     fn open(number: u8, member: Member, ports: &[String]) -> Result<Self, OpenError>;
 
-    /// Takes the reason why a port cannot be used, if there is one.
+    /// Takes the error of a port that cannot be used, if there is one.
     fn take_refused(&mut self) -> Option<OpenError>;
 }

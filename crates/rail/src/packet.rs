@@ -1,4 +1,4 @@
-//! What a rail moves: a packet's header, the room in which it is filled, and what is read of it where it arrives.
+//! The packets of a rail: header, slot for sending, received packet.
 
 use canele_mem::window::Window;
 
@@ -7,29 +7,29 @@ pub const MAX_INLINE: usize = 48;
 /// Bytes that travel beside a header when the packet has a bulk.
 pub const MAX_INLINE_WITH_BULK: usize = 40;
 
-/// What every packet starts with. The rail transports it and gives it no meaning.
+/// The first bytes of every packet. The rail transports them without interpreting them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
-    /// What the packet is, for the layer above.
+    /// The kind of the packet, for the layer above.
     pub kind: u8,
     /// Bytes in use beside the header, at most [`MAX_INLINE`].
     pub inline_len: u8,
-    /// The flow, or whatever the kind wants to say in 32 bits.
+    /// The flow, or any 32 bits that the kind defines.
     pub flow: u32,
-    /// The tag, likewise.
+    /// The tag, or any 32 bits that the kind defines.
     pub tag: u32,
     /// The number of the message within its flow, where a rail is unordered or there are several.
     pub sequence: u32,
 }
 
-/// Which room a packet may use, so that no kind of traffic starves another.
+/// The class of a packet, which limits the room it may use, so that no kind of traffic starves another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Answers and announcements: may use the cells reserved for them. Carries no bulk.
+    /// Answers and announcements. They may use reserved cells and carry no bulk.
     Control,
     /// Messages.
     Message,
-    /// Pieces of large messages: at most half of the room for bulk.
+    /// Pieces of large messages. They use at most half of the room for bulk.
     Stream,
 }
 
@@ -43,13 +43,14 @@ pub struct Slot<'a> {
 
 /// A packet that has arrived and is still in the rail's memory.
 pub struct Packet<'a> {
-    /// A copy of its header, so that it can be checked and then believed.
+    /// A copy of its header, so that it cannot change after it was checked.
     pub header: Header,
     /// At least the `header.inline_len` bytes beside it.
     pub inline: Window<'a>,
     /// The bulk, empty if there is none.
     pub bulk: Window<'a>,
-    /// Bytes of bulk that lie where [`crate::FastPath::direct_receive`] said; the window is empty then.
+    /// Bytes of bulk that were received into the memory given to [`crate::FastPath::direct_receive`]; `bulk`
+    /// is empty then.
     pub direct_bytes: usize,
 }
 

@@ -1,13 +1,14 @@
-//! The regions of this process, and what is known of those of its peers.
+//! The regions of this process, and the known regions of its peers.
 //!
-//! Owns the tables of both. An id has a generation, so that a stale id reaches nothing. A peer's region is reached in two ways:
+//! Owns both tables. An id has a generation, so a stale id reaches nothing. A peer's region is reached in two
+//! ways:
 //!
-//! - By a handle ([`Regions::map`]). The table remembers it without holding it: the last holder that drops it gives mapping and
-//!   descriptor back, on whatever thread that happens.
-//! - By transfers ([`Regions::reach`], [`Regions::map_kept`]), which name it anew with each message. It is kept until the launcher says that
-//!   its owner dropped it, or the link to the owner is closed.
+//! - By a handle ([`Regions::map`]). The table does not hold the region: the last holder that drops it unmaps
+//!   it and closes its descriptor, on any thread.
+//! - By transfers ([`Regions::reach`], [`Regions::map_kept`]), which name it anew with each message. It is
+//!   kept until the launcher reports that its owner dropped it, or until the link to the owner is closed.
 //!
-//! Never asks the launcher itself: the code that drives the rail takes the questions and brings the answers.
+//! Never asks the launcher itself: the code that drives the rail takes the requests and delivers the answers.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,7 +30,7 @@ pub struct Regions {
     kept: HashMap<(Rank, RegionId), KeptRegion>,
     /// Regions of peers that callers hold, or held.
     handles: HashMap<(Rank, RegionId), Handle>,
-    /// So many handles are there when those without a holder are removed.
+    /// Number of handles at which those without a holder are removed.
     sweep_at: usize,
     wanted: Vec<WantedRegion>,
 }
@@ -37,44 +38,46 @@ pub struct Regions {
 /// A region to ask the launcher for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WantedRegion {
-    /// Whose it is.
+    /// The rank that owns it.
     pub owner: Rank,
-    /// Its id there.
+    /// Its id at the owner.
     pub id: RegionId,
-    /// It is kept until its owner drops it, of which the launcher has to tell.
+    /// The region is kept until its owner drops it; the launcher has to report that.
     pub is_kept: bool,
 }
 
-/// What is known of a peer's region for transfers.
+/// The state of a peer's region for transfers.
 enum KeptRegion {
     Asked,
     Mapped(Arc<RegionMemory>),
-    /// There is none, or this process cannot map it; the next transfer that names it is told, and the one after asks again.
+    /// The region does not exist, or this process cannot map it. The next transfer that names it fails; the
+    /// one after asks again.
     Missing(Option<SegmentError>),
 }
 
-/// What is known of a peer's region for holders.
+/// The state of a peer's region for holders.
 enum Handle {
     Asked,
-    /// The launcher's answer, until the first that asked takes it.
+    /// The launcher's answer, until the first caller that asked takes it.
     Answered(Mapped),
     Held(Weak<RegionMemory>),
 }
 
-/// The memory of a peer's region, nothing if there is no such region, or why this process cannot map one that exists.
+/// The memory of a peer's region, none if there is no such region, or the error if this process cannot map
+/// it.
 pub type Mapped = Result<Option<Arc<RegionMemory>>, SegmentError>;
 
-/// Fewer handles are not worth a look for those without a holder.
+/// Below this number of handles, those without a holder are not removed.
 const FEWEST_SWEPT: usize = 16;
 
 impl Regions {
-    /// Allocates a region; its memory is real from the start.
+    /// Allocates a region whose memory is reserved from the start.
     pub fn create(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
         let segment = Segment::create_reserved("canele-region", bytes.max(1))?;
         Ok(self.add_own(segment, bytes, false))
     }
 
-    /// Allocates a region of the program's, the pages of which become real when they are touched.
+    /// Allocates a region of the program whose pages are allocated when they are touched.
     pub fn create_on_touch(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
         let segment = Segment::create("canele-region", bytes.max(1))?;
         Ok(self.add_own(segment, bytes, true))
@@ -105,18 +108,18 @@ impl Regions {
         }
     }
 
-    /// All regions of our own.
+    /// Returns all regions of this process.
     pub fn all_own(&self) -> impl Iterator<Item = &Arc<Region>> {
         self.own.iter().filter_map(|(_, region)| region.as_ref())
     }
 
-    /// A region of our own.
+    /// Returns a region of this process.
     pub fn own(&self, id: RegionId) -> Option<&Arc<Region>> {
         let (generation, region) = self.own.get(id.index as usize)?;
         region.as_ref().filter(|_| *generation == id.generation)
     }
 
-    /// `len` bytes of a peer's region; asks for it at the first call.
+    /// Returns `len` bytes of a peer's region; the first call requests it from the launcher.
     pub fn reach(&mut self, peer: Rank, place: RegionAddress, len: usize) -> Reach<'_> {
         match self.kept(peer, place.region) {
             None => Reach::Wanted,
@@ -128,7 +131,7 @@ impl Regions {
         }
     }
 
-    /// A peer's region, for memory in which one use follows the other: nothing while it is being asked for.
+    /// Returns a peer's region for memory with repeated transfers; none while the request is under way.
     pub fn map_kept(&mut self, peer: Rank, id: RegionId) -> Option<Mapped> {
         self.kept(peer, id).map(|known| known.map(Option::<&Arc<RegionMemory>>::cloned))
     }
@@ -158,7 +161,8 @@ impl Regions {
         }
     }
 
-    /// A peer's region for a holder: nothing while it is being asked for. It is mapped as long as it is held.
+    /// Returns a peer's region for a holder; none while the request is under way. It is mapped as long as it
+    /// is held.
     pub fn map(&mut self, owner: Rank, id: RegionId) -> Option<Mapped> {
         if let Some(KeptRegion::Mapped(far)) = self.kept.get(&(owner, id)) {
             return Some(Ok(Some(far.clone())));
@@ -187,14 +191,14 @@ impl Regions {
         None
     }
 
-    /// The caller that asked for a region by [`Regions::map`] waits no more for it.
+    /// Ends the wait of a caller that asked for a region by [`Regions::map`].
     pub fn give_up(&mut self, owner: Rank, id: RegionId) {
         if !matches!(self.handles.get(&(owner, id)), Some(Handle::Held(_))) {
             self.handles.remove(&(owner, id));
         }
     }
 
-    /// Adds what is known of a region, and removes what has no holder any more once that may be half of all.
+    /// Adds a handle. Removes the handles without a holder once they may be half of all.
     fn add_handle(&mut self, region: (Rank, RegionId), handle: Handle) {
         if self.handles.len() >= self.sweep_at.max(FEWEST_SWEPT) {
             self.handles.retain(|_, handle| match handle {
@@ -206,25 +210,26 @@ impl Regions {
         self.handles.insert(region, handle);
     }
 
-    /// Whether there is a region to ask the launcher for.
+    /// Returns true if there is a region to request from the launcher.
     #[inline(always)]
     pub fn wants_any(&self) -> bool {
         !self.wanted.is_empty()
     }
 
-    /// The next region to ask the launcher for.
+    /// Takes the next region to request from the launcher.
     pub fn take_wanted(&mut self) -> Option<WantedRegion> {
         self.wanted.pop()
     }
 
-    /// The launcher's answer: nothing if there is no such region, else its file, or why this process cannot have it. An answer that no call
-    /// waits for is dropped.
+    /// Takes the launcher's answer: none if there is no such region, otherwise its file, or the error that
+    /// withholds it. An answer that no call waits for is dropped.
     pub fn adopt(&mut self, owner: Rank, id: RegionId, memory: Option<Result<OwnedFd, SegmentError>>) {
         let region = (owner, id);
         let is_kept_asked = matches!(self.kept.get(&region), Some(KeptRegion::Asked));
         let is_handle_asked = matches!(self.handles.get(&region), Some(Handle::Asked));
         if memory.is_none() && !is_kept_asked {
-            // Its owner dropped it between two questions, after the first of which the launcher does not tell of that.
+            // The owner dropped it between two requests. After the first of them the launcher does not report
+            // that.
             self.kept.remove(&region);
         }
         if !is_kept_asked && !is_handle_asked {
@@ -236,7 +241,7 @@ impl Regions {
                 Ok(Some(Arc::new(RegionMemory::new(segment, len))))
             }
             Some(Err(error @ SegmentError::Kernel { .. })) => Err(error),
-            // Its owner sent a file that is no segment.
+            // The owner sent a file that is no segment.
             Some(Err(_)) | None => Ok(None),
         };
         if is_kept_asked {
@@ -252,21 +257,22 @@ impl Regions {
         }
     }
 
-    /// The owner dropped a region, or (`None`) is gone with all of them: transfers do not reach it any more. Holders keep it.
+    /// Forgets a dropped region of the owner, or (`None`) all its regions. Transfers reach it no more;
+    /// holders keep it.
     pub fn forget(&mut self, owner: Rank, id: Option<RegionId>) {
         match id {
-            // What is being asked for gets its answer.
+            // A pending request still gets its answer.
             Some(id) => {
                 if matches!(self.kept.get(&(owner, id)), Some(KeptRegion::Mapped(_))) {
                     self.kept.remove(&(owner, id));
                 }
             }
-            // An answer that comes later is dropped: a caller that waits for it asks as a holder.
+            // A later answer is dropped: a caller that waits for it asks as a holder.
             None => self.kept.retain(|(of, _), _| *of != owner),
         }
     }
 
-    /// Regions of peers that are mapped here or asked for, as far as the tables know.
+    /// Returns the number of peers' regions that are mapped here or requested.
     pub fn known_len(&self) -> usize {
         let is_live = |handle: &&Handle| !matches!(handle, Handle::Held(far) if far.strong_count() == 0);
         self.kept.len() + self.handles.values().filter(is_live).count()

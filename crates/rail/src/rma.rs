@@ -1,11 +1,12 @@
-//! Verbs: accesses to the memory of a peer that the network carries out, without help of the peer's process.
+//! Verbs: accesses to the memory of a peer that the network carries out without the peer's process.
 //!
 //! ```text
 //!   owner:   register(place, memory) … tells the place by a message …              … deregister(place)
 //!   origin:  post_verb(link, token, verb) ─▶ progress of the rail ─▶ take_completion: token, result
 //! ```
-//! Every verb that was posted completes exactly once, in any order. Until then the rail holds its buffer; afterwards it touches neither the
-//! buffer nor the peer's memory. A driver with verbs passes the suite `rma_conformance!` ([`mod@crate::conformance`]).
+//! Every posted verb completes exactly once, in any order. Until then the rail holds its buffer. Afterwards
+//! it touches neither the buffer nor the peer's memory. A driver with verbs passes the suite
+//! `rma_conformance!` ([`mod@crate::conformance`]).
 
 use std::sync::Arc;
 
@@ -48,44 +49,45 @@ pub enum FetchOp {
 
 /// An access to registered memory of a peer.
 pub enum Verb {
-    /// Writes `data`. Once it completes, the owner sees it.
+    /// Writes `data`. The owner sees the data once the verb completes.
     Put {
-        /// What is written, of any length.
+        /// The data, of any length.
         data: OutShare,
-        /// Where.
+        /// The address at the owner.
         to: MemoryAddress,
     },
     /// Reads as many bytes as `into` has.
     Get {
-        /// From where.
+        /// The address at the owner.
         from: MemoryAddress,
-        /// Where they go.
+        /// The local buffer.
         into: InShare,
     },
-    /// Changes an aligned word of 64 bits. The completion has the value before. It is one step for all verbs of the network, and for
-    /// atomic instructions of the processors of the owner's host: an adapter that does not promise this has no such verb.
+    /// Changes an aligned word of 64 bits. The completion has the previous value. The operation is atomic
+    /// with respect to all verbs of the network and atomic instructions of the owner's host. An adapter that
+    /// does not promise this lacks this verb.
     FetchOp {
         /// The word.
         at: MemoryAddress,
-        /// What is done.
+        /// The operation.
         op: FetchOp,
-        /// With what.
+        /// The operand.
         operand: u64,
     },
-    /// Replaces an aligned word of 64 bits if it is as expected. The completion has the value before. It is one step as
-    /// [`Verb::FetchOp`] is.
+    /// Replaces an aligned word of 64 bits if it has the expected value. The completion has the previous
+    /// value. It is atomic as [`Verb::FetchOp`] is.
     CompareSwap {
         /// The word.
         at: MemoryAddress,
-        /// What it must be.
+        /// The expected value.
         expected: u64,
-        /// What it becomes.
+        /// The new value.
         desired: u64,
     },
 }
 
 impl Verb {
-    /// Returns which verb it is.
+    /// Returns the kind of the verb.
     pub fn kind(&self) -> Verbs {
         match self {
             Self::Put { .. } => Verbs::PUT,
@@ -95,7 +97,7 @@ impl Verb {
         }
     }
 
-    /// Returns where it goes, and how many bytes it touches there.
+    /// Returns the address at the owner, and the number of bytes that the verb touches there.
     pub fn target(&self) -> (MemoryAddress, usize) {
         match self {
             Self::Put { data, to } => (*to, data.len()),
@@ -105,38 +107,40 @@ impl Verb {
     }
 }
 
-/// Why a verb was not carried out.
+/// The error of a verb that was not carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VerbError {
-    /// The owner has not registered such memory, the range lies outside of it, or a word is not aligned. Nothing was touched.
+    /// The owner has not registered such memory, the range exceeds it, or a word is not aligned. Nothing was
+    /// touched.
     #[error("the owner has registered no such memory")]
     Refused,
-    /// The link was lost or closed, or its peer is dead. Whether the verb was carried out is unknown.
+    /// The link was lost or closed, or its peer is dead. It is unknown if the verb was carried out.
     #[error("the link was lost")]
     LinkLost,
 }
 
-/// The end of a verb.
+/// The completion of a verb.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VerbCompletion {
-    /// What [`Rma::post_verb`] was given.
+    /// The token given to [`Rma::post_verb`].
     pub token: u64,
-    /// The link it was posted on.
+    /// The link of the verb.
     pub link: LinkId,
-    /// The value before, of a verb on a word; otherwise 0.
+    /// The previous value for a verb on a word; otherwise 0.
     pub result: Result<u64, VerbError>,
 }
 
 /// A rail with verbs. The defaults are those of a rail that has none ([`Caps::verbs`](crate::Caps::verbs)).
 pub trait Rma: Rail {
-    /// Returns whether any link may have verbs.
+    /// Returns true if any link may have verbs.
     #[inline]
     fn has_verbs(&self) -> bool {
         false
     }
 
-    /// Lets peers access memory of this rank by verbs, until [`Rma::deregister`]: `place` names its first byte. The rail keeps the memory
-    /// as long. Several memories with one key do not overlap; a verb that reaches over the end of one of them is refused.
+    /// Lets peers access memory of this rank by verbs until [`Rma::deregister`]. `_place` names its first
+    /// byte. The rail keeps the memory until then. Memories with the same key do not overlap; a verb that
+    /// exceeds one of them is refused.
     ///
     /// # Errors
     /// The system or the adapter has no room for it.
@@ -144,26 +148,28 @@ pub trait Rma: Rail {
         Ok(())
     }
 
-    /// Registers a region of this rank, as [`Rma::register`].
+    /// Registers a region of this rank by [`Rma::register`].
     ///
     /// # Errors
-    /// As [`Rma::register`].
+    /// Returns the errors of [`Rma::register`].
     fn register_region(&mut self, region: &Arc<Region>) -> Result<(), SegmentError> {
         self.register(MemoryAddress::start(region.id()), &region.exposed())
     }
 
-    /// Ends the access to the memory that was registered at `place`: verbs that reach it later are refused.
+    /// Ends the access to the memory registered at `_place`: later verbs that reach it are refused.
     fn deregister(&mut self, _place: MemoryAddress) {}
 
-    /// Posts a verb on an open link. Its completion has `token`, which is the caller's.
+    /// Posts a verb on an open link. Its completion carries `_token`, which the caller chooses.
     ///
     /// # Errors
-    /// The verb, if the link is not open, has no room for it now, or the rail has no such verb. A completion of the link makes room.
+    /// Returns the verb if the link is not open or has no room, or the rail lacks the verb. A completion of
+    /// the link makes room.
     fn post_verb(&mut self, _link: LinkId, _token: u64, verb: Verb) -> Result<(), Verb> {
         Err(verb)
     }
 
-    /// Takes the completion of a verb. It costs no system call, and [`Rail::arm`] sees those that were not taken.
+    /// Takes the completion of a verb. It costs no system call, and [`Rail::arm`] reports untaken completions
+    /// as work.
     fn take_completion(&mut self) -> Option<VerbCompletion> {
         None
     }

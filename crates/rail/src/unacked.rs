@@ -1,26 +1,26 @@
-//! The unacknowledged packets of a link that was lost: the peer has some of them, and misses the others.
+//! The unacknowledged packets of a lost link, some of which the peer has received.
 //!
 //! ```text
 //!   this end                                        the other end
-//!   lost ─▶ poll the rest ─▶ close: Unacked         the same
+//!   lost ─▶ poll the rest ─▶ close: Unacked         likewise
 //!        ── generation, expected ──▶                over any other link, in both directions
 //!   reconcile(what the other end expected) ─▶ the packets it does not have, to be sent again over other links
 //! ```
-//! Each end says how far it got only after it has closed its own end, so nothing is counted twice.
+//! Each end reports its progress only after it has closed its own end, so no packet is counted twice.
 
 use canele_mem::buffer::OutShare;
 use canele_sys::ids::LinkId;
 
 use crate::Header;
 
-/// A link carries nothing more.
+/// A link that has ended.
 #[derive(Debug)]
 pub struct Lost {
-    /// Which.
+    /// The link.
     pub link: LinkId,
-    /// Why, for people.
+    /// The reason, for people.
     pub why: String,
-    /// The peer said over it that it has finished: all that it ever sent is here.
+    /// True if the peer reported that it has finished: all its packets are here.
     pub finished: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Lost {
 pub enum Bulk {
     /// A copy.
     Copied(Box<[u8]>),
-    /// It still lies in the user's memory.
+    /// The user's memory, where the bulk still lies.
     Lent(OutShare),
 }
 
@@ -38,19 +38,19 @@ pub struct UnackedPacket {
     pub number: u32,
     /// Its header.
     pub header: Header,
-    /// What stood beside it.
+    /// The bytes beside the header.
     pub beside: Box<[u8]>,
     /// Its bulk.
     pub bulk: Bulk,
 }
 
-/// The state of a closed link that the two ends need to find out which packets to retransmit.
+/// The state of a closed link by which the two ends find the packets to retransmit.
 pub struct Unacked {
-    /// Which of the successive connections over the same rail to the same peer it was; the same number at both ends.
+    /// The number of this link among successive ones over one rail to one peer; equal at both ends.
     pub generation: u32,
     /// The number of the packet that this end expected next.
     pub expected: u32,
-    /// What the other end has not acknowledged, oldest first, numbers without gaps.
+    /// The unacknowledged packets, oldest first, with consecutive numbers.
     pub kept: std::collections::VecDeque<UnackedPacket>,
 }
 
@@ -58,7 +58,7 @@ impl Unacked {
     /// Drops the packets that the other end has: all before number `expected`.
     ///
     /// # Errors
-    /// It cannot expect that number: nothing is dropped. The numbers that are possible.
+    /// Returns the range of possible numbers if `expected` is not one of them. Then nothing is dropped.
     pub fn reconcile(&mut self, expected: u32) -> Result<(), (u32, u32)> {
         let Some(first) = self.kept.front().map(|kept| kept.number) else { return Ok(()) };
         let got = expected.wrapping_sub(first) as usize;

@@ -1,7 +1,7 @@
-//! Computes the same in both forms and compares all samples and texts.
+//! Computes the same numbers in both forms and compares all samples and texts.
 //!
-//! Run: `canele run -n 3 target/release/examples/both [EXCHANGES]`. With a number, rank 0 also prints what an exchange
-//! takes.
+//! Run: `canele run -n 3 target/release/examples/both [EXCHANGES]`. With a number, rank 0 also prints the
+//! time of an exchange.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use cestac::{Parallel, Real, Sequential, Session, Watch};
 /// Numbers computed in one form: their samples, texts and decisions.
 type Results = (Vec<[u64; 3]>, Vec<String>);
 
-/// A bit of everything that a form can do.
+/// Computes with every operation of a form.
 fn compute<R: Real<Float = f64>>() -> Results {
     let of = R::from;
     let mut numbers = vec![of(0.3) * of(3.675) * of(4.0) - of(2.1) * of(2.1)];
@@ -31,7 +31,7 @@ fn compute<R: Real<Float = f64>>() -> Results {
     (numbers.iter().map(|number| number.samples().map(f64::to_bits)).collect(), texts)
 }
 
-/// Single precision, in which a message has 4 bytes.
+/// Computes in single precision, in which a message has 4 bytes.
 fn compute_single<R: Real<Float = f32>>() -> String {
     let tenth = R::from(1.0) / R::from(10.0);
     let sum = (0..1000).fold(R::from(0.0), |sum, _| sum + tenth);
@@ -49,7 +49,7 @@ fn run(job: &Job, exchanges: u64) -> Result<(), String> {
         if one != other {
             return Err(format!("seed {seed}: the forms differ: {one:?} {other:?}"));
         }
-        // Both forms see the same instabilities in the same places.
+        // Both forms find the same instabilities in the same places.
         let again = parallel.instabilities();
         let is_doubled = |(a, b): (&cestac::Instability, &cestac::Instability)| 2 * a.count == b.count;
         if counted.0.is_empty() || !counted.0.iter().zip(&again.0).all(is_doubled) {
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
         }
     };
     let result = run(&job, exchanges);
-    // By each rank, for the first that exits with a failure ends the others.
+    // Each rank prints its error, because the first rank that exits with a failure ends the others.
     if let Err(error) = &result {
         eprintln!("both: {error}");
     }

@@ -1,10 +1,11 @@
-//! Measures what an operation of the sequential form costs against one of plain numbers, in nanoseconds, with
-//! each kind of instructions that the processor has.
+//! Measures the cost of an operation of the sequential form and of plain numbers in nanoseconds, with each
+//! kind of instructions of the processor.
 //!
 //! Run: `cargo run --release -p cestac --example cost`
 //!
-//! Two programs for each operation: a loop over arrays, which the compiler computes plainly with vectors, and a chain
-//! in which each operation waits for the one before, as in a sum or a Horner scheme.
+//! Two programs measure each operation. One is a loop over arrays, which the compiler vectorises for plain
+//! numbers. The other is a chain in which each operation waits for the previous one, as in a sum or a Horner
+//! scheme.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,11 +13,11 @@ use std::time::Instant;
 use cestac::rounding::Instructions;
 use cestac::{Real, Sequential, Session};
 
-/// Numbers in an array; three arrays of samples lie in the first cache.
+/// Length of an array; three arrays of samples fit in the first-level cache.
 const LENGTH: usize = 256;
 /// Operations in a timed run.
 const OPERATIONS: usize = 1 << 14;
-/// Runs of each program in turn, of which the fastest counts.
+/// Number of runs of each program in turn; the fastest counts.
 const RUNS: usize = 400;
 
 fn main() {
@@ -51,7 +52,7 @@ fn compare<F: Real<Float = F> + cestac::rounding::Float>(name: &str) {
     row("a*x+y chain", &mut chain(|a: F, b| a * b + b), &mut chain(|a: Sequential<F>, b| a * b + b));
 }
 
-/// Numbers between 0.7 and 1.4 whose product is 1.
+/// Returns numbers between 0.7 and 1.4 whose product is 1.
 fn numbers<R: Real>(shift: usize) -> Vec<R>
 where
     R::Float: cestac::rounding::Float,
@@ -61,7 +62,7 @@ where
     (0..LENGTH).map(|n| R::from(R::Float::from_f64(number(n).exp2()))).collect()
 }
 
-/// A run that returns the nanoseconds of one operation on arrays.
+/// Returns a run that measures the nanoseconds of one operation on arrays.
 fn array<R: Real>(operation: impl Fn(R, R) -> R) -> impl FnMut() -> f64
 where
     R::Float: cestac::rounding::Float,
@@ -79,8 +80,8 @@ where
     }
 }
 
-/// A run that returns the nanoseconds of one operation whose left operand is the result of the one before. All are one
-/// chain: the processor would compute several short ones at once.
+/// Returns a run that measures the nanoseconds of one operation whose left operand is the previous result.
+/// All are one chain, because the processor would compute several short ones at once.
 fn chain<R: Real>(operation: impl Fn(R, R) -> R) -> impl FnMut() -> f64
 where
     R::Float: cestac::rounding::Float,
@@ -97,7 +98,7 @@ where
     }
 }
 
-/// Nanoseconds of one of the operations of a program. Each program has the processor's registers for itself.
+/// Returns the nanoseconds of one operation of a program. Each program has all registers of the processor.
 #[inline(never)]
 fn time(program: impl FnOnce()) -> f64 {
     let start = Instant::now();

@@ -11,7 +11,7 @@ use canele::{Error, Job};
 use cestac::{Parallel, Real, Session};
 use measure::Measure;
 
-/// Exchanges that are compared before one is measured.
+/// Exchanges that are compared before the measurement.
 const CHECKED: u32 = 1000;
 
 fn run(job: &Job) -> Result<(), String> {

@@ -1,12 +1,12 @@
-//! What can go wrong where a session is opened.
+//! Errors of opening a session.
 
-/// Why a session was not opened.
+/// The error of a session that was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The parallel form needs three ranks, one for each sample.
     #[error("the parallel form needs 3 ranks, and the job has {ranks}: start it with `canele run -n 3`")]
     Ranks {
-        /// Ranks of the job.
+        /// Number of ranks of the job.
         ranks: u32,
     },
     /// A thread computes with one seed at a time.

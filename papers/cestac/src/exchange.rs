@@ -14,12 +14,12 @@ use crate::samples::{SAMPLES, Samples};
 /// The tag of all messages, on a flow of their own.
 const SAMPLE: Tag = Tag(0);
 
-/// How often samples were exchanged.
+/// Counts of the exchanged samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exchanges {
     /// Number of exchanges.
     pub count: u64,
-    /// What they took, waiting for the other ranks included; 0 unless exchanges are timed.
+    /// Total time, including waits for other ranks; 0 unless exchanges are timed.
     pub time: Duration,
 }
 
@@ -51,12 +51,12 @@ pub(crate) fn open(job: &Job) -> Result<usize, SessionError> {
     })
 }
 
-/// Ends what [`open`] began.
+/// Ends the exchange that [`open`] began.
 pub(crate) fn close() {
     BROTHERS.set(None);
 }
 
-/// Measures the time of exchanges from now on, or no longer.
+/// Switches the timing of exchanges on or off.
 pub(crate) fn set_timed(is_timed: bool) {
     BROTHERS.with_borrow_mut(|brothers| {
         if let Some(brothers) = brothers {
@@ -65,7 +65,7 @@ pub(crate) fn set_timed(is_timed: bool) {
     });
 }
 
-/// How often this thread has exchanged samples.
+/// Returns the count and time of this thread's exchanges.
 pub(crate) fn exchanges() -> Exchanges {
     BROTHERS.with_borrow(|brothers| brothers.as_ref().map_or_else(Exchanges::default, |one| one.exchanges))
 }
@@ -73,7 +73,7 @@ pub(crate) fn exchanges() -> Exchanges {
 /// Sends this rank's samples of M numbers to the other ranks. Returns all samples of each number.
 ///
 /// # Panics
-/// No session is open; a rank has finished or died.
+/// No session is open, or a rank has finished or died.
 pub(crate) fn exchange<F: Float, const M: usize>(own: [F; M]) -> [Samples<F>; M] {
     BROTHERS.with_borrow_mut(|brothers| {
         let Some(brothers) = brothers else {
@@ -107,7 +107,7 @@ impl Brothers {
     }
 }
 
-/// One of three ranks.
+/// Returns one of three ranks.
 fn rank(number: usize) -> Rank {
     Rank(number as u32)
 }

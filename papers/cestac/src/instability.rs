@@ -1,32 +1,32 @@
-//! The log of instabilities: operations whose result depends on noise.
+//! The log of instabilities: operations whose result depends on rounding noise.
 //!
-//! Each thread has one log. It never prints and never writes a file; a program does with [`Instabilities`] what it
-//! wants.
+//! Each thread has one log. It never prints and never writes a file; the program uses [`Instabilities`] as it
+//! likes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
 
-/// What is watched; see [`Session::watch`](crate::Session::watch).
+/// The operations that are watched; see [`Session::watch`](crate::Session::watch).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Watch {
-    /// Nothing.
+    /// No operation is watched.
     #[default]
     Nothing,
-    /// Tests and absolute values. This costs nothing but the counting.
+    /// Tests and absolute values are watched. This costs only the counting.
     Tests,
-    /// All operations: each computes the accuracy of its operands. In the parallel form an operation does not know the
-    /// other samples, so this is [`Watch::Tests`] there.
+    /// All operations are watched: each computes the accuracy of its operands. In the parallel form this is
+    /// the same as [`Watch::Tests`], because an operation does not know the other samples.
     Operations,
 }
 
 /// A kind of instability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The difference of what is compared is a computed zero.
+    /// The difference of the compared numbers is a computed zero.
     Test,
-    /// The sign of an absolute value's operand is not known: it is a computed zero.
+    /// The sign of an absolute value's operand is unknown: it is a computed zero.
     AbsoluteValue,
     /// The divisor is a computed zero.
     Division,
@@ -38,7 +38,7 @@ pub enum Kind {
     Cancellation,
 }
 
-/// Digits whose loss in one operation is a cancellation.
+/// Loss of digits in one operation that counts as a cancellation.
 pub(crate) const CANCELLED_DIGITS: u32 = 4;
 
 impl fmt::Display for Kind {
@@ -54,10 +54,10 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How often an operation in one place was unstable.
+/// The count of an unstable operation in one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instability {
-    /// What happened.
+    /// The kind of the instability.
     pub kind: Kind,
     /// The source file of the operation.
     pub file: &'static str,
@@ -65,16 +65,16 @@ pub struct Instability {
     pub line: u32,
     /// Its column, from 1.
     pub column: u32,
-    /// How often it happened.
+    /// The count.
     pub count: u64,
 }
 
-/// What a log holds: one line for each kind and place when it is printed, sorted by kind.
+/// The content of a log, sorted by kind. Printing it gives one line for each kind and place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instabilities(pub Vec<Instability>);
 
 impl Instabilities {
-    /// How often one kind happened in all places.
+    /// Returns the count of one kind in all places.
     pub fn count(&self, kind: Kind) -> u64 {
         self.0.iter().filter(|one| one.kind == kind).map(|one| one.count).sum()
     }
@@ -96,12 +96,12 @@ thread_local! {
     static COUNTS: RefCell<Counts> = const { RefCell::new(Counts::new()) };
 }
 
-/// Watches on this thread from now on.
+/// Watches these operations on this thread from now on.
 pub(crate) fn watch(what: Watch) {
     WATCHED.set(what);
 }
 
-/// True if `what` is watched on this thread.
+/// Returns true if `what` is watched on this thread.
 #[inline(always)]
 pub(crate) fn watches(what: Watch) -> bool {
     WATCHED.get() >= what
@@ -113,7 +113,7 @@ pub(crate) fn count(kind: Kind, place: &'static Location<'static>) {
     COUNTS.with_borrow_mut(|counts| *counts.entry(key).or_default() += 1);
 }
 
-/// What this thread has counted.
+/// Returns the counts of this thread.
 pub(crate) fn counted() -> Instabilities {
     let entry = |(&(kind, file, line, column), &count): (&(Kind, &'static str, u32, u32), &u64)| {
         Instability { kind, file, line, column, count }
@@ -121,7 +121,7 @@ pub(crate) fn counted() -> Instabilities {
     Instabilities(COUNTS.with_borrow(|counts| counts.iter().map(entry).collect()))
 }
 
-/// Forgets what this thread has counted.
+/// Clears the counts of this thread.
 pub(crate) fn clear() {
     COUNTS.with_borrow_mut(Counts::clear);
 }

@@ -1,5 +1,5 @@
-//! Stochastic arithmetic after the CESTAC method (Vignes; the library CADNA): numbers that know how many of their
-//! digits are significant.
+//! Stochastic arithmetic after the CESTAC method (Vignes; the library CADNA): numbers with a known number of
+//! significant digits.
 //!
 //! A stochastic number is three samples of one result. Each operation is computed for each sample and rounded up or
 //! down at random ([`rounding`]). The samples agree in the digits that rounding has not touched: with the mean R and
@@ -20,8 +20,9 @@
 //! Two forms have one interface, [`Real`]: [`Sequential`] holds the samples in one process, [`Parallel`] one sample on
 //! each of three ranks of a job. For the same seed both have the same samples to the last bit.
 //!
-//! Comparisons take the accuracy into account: `a == b` if a − b is a computed zero, `a > b` if it is none and the mean
-//! of a − b is positive, `a >= b` if one of both holds. What depends on noise can be counted: [`Watch`].
+//! Comparisons respect the accuracy. `a == b` holds if a − b is a computed zero. `a > b` holds if it is none
+//! and the mean of a − b is positive. `a >= b` holds if one of both holds. Results that depend on noise can
+//! be counted: [`Watch`].
 #![deny(unsafe_code)]
 
 mod error;

@@ -1,4 +1,4 @@
-//! What both forms have in common: the operators, given the form's own functions.
+//! The operators, which both forms define by their own functions.
 
 /// Implements the operators of a form from its `operate_…`, `compare_at` and `write`.
 macro_rules! operators {
@@ -17,7 +17,7 @@ macro_rules! operators {
             }
         }
 
-        /// True if the difference is a computed zero. This is not transitive.
+        /// Returns true if the difference is a computed zero. This is not transitive.
         impl<F: Float> PartialEq for $form<F> {
             #[track_caller]
             fn eq(&self, other: &Self) -> bool {
@@ -25,14 +25,14 @@ macro_rules! operators {
             }
         }
 
-        /// Equal if the difference is a computed zero, else the order of the means.
+        /// Returns `Equal` if the difference is a computed zero, else the order of the means.
         impl<F: Float> PartialOrd for $form<F> {
             #[track_caller]
             fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
                 self.compare_at(*other, Location::caller())
             }
 
-            // The functions below are those of the trait, which would name their own place in the log.
+            // The functions below override those of the trait, which would log their own place.
             #[track_caller]
             fn lt(&self, other: &Self) -> bool {
                 self.compare_at(*other, Location::caller()).is_some_and(Ordering::is_lt)

@@ -1,7 +1,7 @@
 //! The parallel form: each of three ranks holds one sample of a number.
 //!
-//! Operations communicate nothing. What needs all samples goes through [`exchange`](crate::exchange): each rank then
-//! computes the same answer from the same samples.
+//! Operations do not communicate. Functions that need all samples use [`exchange`](crate::exchange): each
+//! rank then computes the same result from the same samples.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,12 +19,12 @@ thread_local! {
     static STREAM: Streams<1> = const { Streams::new() };
 }
 
-/// Begins with stream `rank` of a seed on this thread.
+/// Starts stream `rank` of a seed on this thread.
 pub(crate) fn start(seed: u64, rank: u64) {
     STREAM.with(|stream| stream.start(seed, rank, None));
 }
 
-/// A random direction for this rank's sample.
+/// Returns a random direction for this rank's sample.
 #[inline(always)]
 fn take() -> Directions<1> {
     STREAM.with(Streams::take)
@@ -73,7 +73,7 @@ impl<F: Float> Real for Parallel<F> {
 }
 
 impl<F: Float> Parallel<F> {
-    /// This rank's own sample.
+    /// Returns this rank's own sample.
     pub fn own_sample(self) -> F {
         self.0[0]
     }
@@ -108,7 +108,8 @@ impl<F: Float> Parallel<F> {
     }
 }
 
-/// Writes the significant digits, or `@.0` for a computed zero. All ranks must write, also those whose text is dropped.
+/// Writes the significant digits, or `@.0` for a computed zero. All ranks must write, even if their text is
+/// dropped.
 impl<F: Float> fmt::Display for Parallel<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         samples::write(self.samples(), out)

@@ -1,35 +1,36 @@
 //! Random bits: one stream for each sample, one bit for each operation.
 //!
-//! Stream k of a seed is the same in both forms: the sequential form takes a bit from each of three streams, rank k of
-//! the parallel form takes one from stream k. Bits come in words of 64 and are then sorted by operation: an operation
-//! costs a count and one byte, which has the bits of all samples and the instructions that round.
+//! Stream k of a seed is the same in both forms. The sequential form takes a bit from each of three streams;
+//! rank k of the parallel form takes one from stream k. Bits come in words of 64 and are then sorted by
+//! operation. An operation costs a count and one byte, with the bits of all samples and the rounding
+//! instructions.
 
 use std::array::from_fn;
 use std::cell::Cell;
 
 use crate::rounding::{Directions, FIRST_BIT, Instructions};
 
-/// Words that are taken at once.
+/// Number of words that are taken at once.
 const WORDS: usize = 3;
-/// Operations that they last for.
+/// Number of operations that these words serve.
 const OPERATIONS: usize = WORDS * u64::BITS as usize;
 
 /// N streams that advance together.
 pub struct Streams<const N: usize> {
-    /// Operations whose bits are used up: any byte is a place in `directions`.
+    /// Number of operations whose bits are used up: any byte is an index of `directions`.
     used: Cell<u8>,
-    /// The directions of each operation. The place behind them has undecided ones, which end the fast way.
+    /// The directions of each operation. The entries after them are undecided, which ends the fast path.
     directions: [Cell<Directions<N>>; 1 << u8::BITS],
     instructions: Cell<Instructions>,
-    /// The instructions to use; nothing for the fastest ones.
+    /// The instructions to use; none for the fastest ones.
     wanted: Cell<Option<Instructions>>,
-    /// No operation takes the fast way.
+    /// True if no operation takes the fast path.
     is_slow: Cell<bool>,
     states: [Cell<u64>; N],
 }
 
 impl<const N: usize> Streams<N> {
-    /// Streams 0 to N - 1 of seed 0.
+    /// Makes streams 0 to N - 1 of seed 0.
     pub const fn new() -> Self {
         let mut states = [const { Cell::new(0) }; N];
         let mut k = 0;
@@ -47,7 +48,8 @@ impl<const N: usize> Streams<N> {
         }
     }
 
-    /// Begins with the streams `first` to `first` + N - 1 of `seed`, and rounds with `instructions`, or with the fastest.
+    /// Starts the streams `first` to `first` + N - 1 of `seed`. Rounds with `instructions`, or with the
+    /// fastest ones.
     pub fn start(&self, seed: u64, first: u64, instructions: Option<Instructions>) {
         self.wanted.set(instructions);
         self.used.set(OPERATIONS as u8);
@@ -56,7 +58,7 @@ impl<const N: usize> Streams<N> {
         }
     }
 
-    /// Says if no operation may take the fast way from now on.
+    /// Disables or enables the fast path for all operations.
     pub fn slow_down(&self, is_slow: bool) {
         self.is_slow.set(is_slow);
         for directions in &self.directions[..OPERATIONS] {
@@ -75,7 +77,7 @@ impl<const N: usize> Streams<N> {
         self.directions[usize::from(used)].get().rounded_by(Some(self.instructions.get()))
     }
 
-    /// Takes one bit of each stream for an operation, unless that has no result.
+    /// Takes one bit of each stream for an operation, unless the operation returns none.
     #[inline(always)]
     pub fn take_for<R>(&self, operation: impl FnOnce(Directions<N>) -> Option<R>) -> Option<R> {
         let used = self.used.get();
@@ -84,7 +86,7 @@ impl<const N: usize> Streams<N> {
         Some(result)
     }
 
-    /// The instructions of the fast way.
+    /// Returns the instructions of the fast path.
     fn fast_instructions(&self) -> Option<Instructions> {
         (!self.is_slow.get()).then_some(self.instructions.get())
     }
@@ -107,7 +109,7 @@ impl<const N: usize> Streams<N> {
         }
     }
 
-    /// The next word of a stream.
+    /// Returns the next word of a stream.
     fn word(&self, stream: usize) -> u64 {
         let state = &self.states[stream];
         state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
@@ -115,19 +117,19 @@ impl<const N: usize> Streams<N> {
     }
 }
 
-/// Each bit of a byte as a byte of 0 or 1, the most significant bit in the least significant byte.
+/// Returns each bit of a byte as a byte of 0 or 1, the most significant bit in the least significant byte.
 const fn spread(bits: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let single = (bits as u64 * ONES) & 0x0102_0408_1020_4080;
     (single + 0x7f * ONES) >> 7 & ONES
 }
 
-/// Where a stream begins: streams of one seed lie far apart.
+/// Returns the first state of a stream; streams of one seed are far apart.
 const fn initial_state(seed: u64, stream: u64) -> u64 {
     mixed(mixed(seed) ^ mixed(!stream))
 }
 
-/// Each bit of the result depends on all bits of `word` (SplitMix64).
+/// Mixes a word so that each bit of the result depends on all bits of `word` (SplitMix64).
 const fn mixed(mut word: u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -168,7 +170,7 @@ mod tests {
         fast.start(7, 0, None);
         slow.start(7, 0, None);
         for operation in 0..1000 {
-            // An operation without a result takes nothing, and neither does one while operations are slow.
+            // An operation without a result takes no bits; neither does one while the fast path is disabled.
             assert!(fast.take_for(|_| None::<()>).is_none());
             fast.slow_down(operation % 7 == 0);
             let taken = fast.take_for(|directions| directions.instructions().map(|_| directions));

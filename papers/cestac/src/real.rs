@@ -1,4 +1,4 @@
-//! The one interface of stochastic numbers in both forms, and of ordinary ones.
+//! The interface of stochastic numbers in both forms, and of ordinary ones.
 
 use std::fmt::{Debug, Display};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -6,13 +6,14 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 use crate::rounding::Float;
 use crate::samples::Samples;
 
-/// A number to compute with. An algorithm that is written for it runs in the sequential form, in the parallel form, and
-/// plainly, with `f64` or `f32`.
+/// A number for computations. An algorithm written for it runs in the sequential form, in the parallel form,
+/// and with plain `f64` or `f32`.
 ///
-/// In the parallel form `+ - * /`, the change of sign, [`sqrt`](Self::sqrt) and `from` communicate nothing. All other
-/// functions, comparisons and printing communicate: all three ranks must call them, in the same order.
+/// In the parallel form `+ - * /`, the change of sign, [`sqrt`](Self::sqrt) and `from` do not communicate.
+/// All other functions, comparisons and printing communicate: all three ranks must call them, in the same
+/// order.
 ///
-/// A plain number rounds to nearest. It knows nothing of its accuracy and pretends that all of its digits are
+/// A plain number rounds to nearest. It does not know its accuracy and claims that all of its digits are
 /// significant.
 pub trait Real:
     Copy
@@ -32,30 +33,31 @@ pub trait Real:
     + DivAssign
     + 'static
 {
-    /// The ordinary number under it.
+    /// The underlying ordinary number.
     type Float: Float;
 
-    /// The square root.
+    /// Returns the square root.
     #[track_caller]
     fn sqrt(self) -> Self;
-    /// The absolute value: all samples change sign if the mean is negative.
+    /// Returns the absolute value: all samples change sign if the mean is negative.
     #[track_caller]
     fn abs(self) -> Self;
-    /// All samples, in the order of their random streams; three equal ones of a plain number.
+    /// Returns all samples, in the order of their random streams; a plain number has three equal ones.
     fn samples(self) -> Samples<Self::Float>;
 
-    /// The mean of the samples: the conversion to an ordinary number.
+    /// Returns the mean of the samples, which converts to an ordinary number.
     fn mean(self) -> Self::Float {
         crate::samples::mean(self.samples())
     }
 
-    /// The number of significant decimal digits, at most 15 (`f64`) or 7 (`f32`). All of them if the samples are equal,
-    /// 0 if a sample is no number.
+    /// Returns the number of significant decimal digits, at most 15 (`f64`) or 7 (`f32`). Equal samples have
+    /// all of them, a sample that is not a number gives 0.
     fn digits(self) -> u32 {
         crate::samples::digits(self.samples())
     }
 
-    /// True if the number is a computed zero: all samples are 0, or less than one digit is significant.
+    /// Returns true if the number is a computed zero: all samples are 0, or less than one digit is
+    /// significant.
     fn is_computed_zero(self) -> bool {
         crate::samples::is_computed_zero(self.samples())
     }

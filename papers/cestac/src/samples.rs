@@ -1,6 +1,7 @@
-//! What three samples say together: mean, significant digits, order. Both forms compute it with these functions.
+//! The joint meaning of three samples: mean, significant digits, order. Both forms compute it with these
+//! functions.
 //!
-//! Everything is computed in double precision, from differences to the first sample: these are nearly exact.
+//! All values are computed in double precision, from differences to the first sample, which are nearly exact.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,18 +16,18 @@ const STUDENT: f64 = 4.303;
 /// The samples of a stochastic number, in the order of their random streams.
 pub type Samples<F> = [F; SAMPLES];
 
-/// The mean of three samples in double precision.
+/// Returns the mean of three samples in double precision.
 fn mean_of(samples: Samples<f64>) -> f64 {
     let [first, second, third] = samples;
     let mean = first + ((second - first) + (third - first)) / 3.0;
     if mean.is_finite() || second == first && third == first {
         return if second == first && third == first { first } else { mean };
     }
-    // Differences of huge numbers overflow; those of infinities are no numbers.
+    // Differences of huge numbers overflow; those of infinities are NaN.
     first / 3.0 + second / 3.0 + third / 3.0
 }
 
-/// The mean: the ordinary number that the samples stand for.
+/// Returns the mean, which is the ordinary number that the samples represent.
 pub fn mean<F: Float>(samples: Samples<F>) -> F {
     F::from_f64(mean_of(samples.map(F::to_f64)))
 }
@@ -34,7 +35,7 @@ pub fn mean<F: Float>(samples: Samples<F>) -> F {
 /// The accuracy of three samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Accuracy {
-    /// A sample is no number.
+    /// A sample is a NaN.
     NoNumber,
     /// All samples are equal; they may be 0.
     Exact,
@@ -61,18 +62,18 @@ impl Accuracy {
     }
 }
 
-/// The number of significant decimal digits, at most those of the type. Equal samples have all of them, even if they
-/// are 0; a sample that is no number leaves none.
+/// Returns the number of significant decimal digits, at most those of the type. Equal samples have all of
+/// them, even if they are 0; a NaN among the samples gives 0.
 pub fn digits<F: Float>(samples: Samples<F>) -> u32 {
     match Accuracy::of(samples.map(F::to_f64)) {
         Accuracy::NoNumber => 0,
         Accuracy::Exact => F::DIGITS,
-        // Rounds down, and to 0 what is less than 1.
+        // Rounds down, and to 0 for values less than 1.
         Accuracy::Square(square) => ((0.5 * square.log10()) as u32).min(F::DIGITS),
     }
 }
 
-/// True if all samples are 0, or less than one digit is significant.
+/// Returns true if all samples are 0, or less than one digit is significant.
 pub fn is_computed_zero<F: Float>(samples: Samples<F>) -> bool {
     match Accuracy::of(samples.map(F::to_f64)) {
         Accuracy::NoNumber => false,
@@ -81,29 +82,29 @@ pub fn is_computed_zero<F: Float>(samples: Samples<F>) -> bool {
     }
 }
 
-/// True if no digit is significant, although the samples are not all 0.
+/// Returns true if no digit is significant, although the samples are not all 0.
 pub fn is_noise<F: Float>(samples: Samples<F>) -> bool {
     is_computed_zero(samples) && samples.iter().any(|sample| *sample != F::ZERO)
 }
 
-/// True if the mean is negative.
+/// Returns true if the mean is negative.
 pub fn is_negative<F: Float>(samples: Samples<F>) -> bool {
     mean_of(samples.map(F::to_f64)) < 0.0
 }
 
-/// How two numbers compare, and whether that is uncertain.
+/// The order of two numbers, and its certainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comparison {
-    /// Equal if the difference is a computed zero, else the order of the means; nothing for what is no number.
+    /// `Equal` if the difference is a computed zero, else the order of the means; none for a NaN.
     pub order: Option<Ordering>,
-    /// The difference is a computed zero, but not 0 in all samples.
+    /// True if the difference is a computed zero, but not 0 in all samples.
     pub is_unstable: bool,
 }
 
 /// Compares two numbers by the samples of their difference.
 pub fn compare<F: Float>(a: Samples<F>, b: Samples<F>) -> Comparison {
     let (a, b) = (a.map(F::to_f64), b.map(F::to_f64));
-    // Equal infinities differ by 0.
+    // Equal infinities have the difference 0.
     let difference = std::array::from_fn(|k| if a[k] == b[k] { 0.0 } else { a[k] - b[k] });
     let order = if is_computed_zero(difference) {
         Some(Ordering::Equal)
@@ -123,7 +124,7 @@ pub fn write<F: Float>(samples: Samples<F>, out: &mut fmt::Formatter<'_>) -> fmt
         let behind_point = digits(samples).max(1) as usize - 1;
         format!("{mean:.*E}", out.precision().map_or(behind_point, |most| behind_point.min(most)))
     };
-    // A precision would cut the text.
+    // The formatter's precision would truncate the text.
     match out.width() {
         Some(width) => write!(out, "{text:>width$}"),
         None => out.write_str(&text),
@@ -134,7 +135,7 @@ pub fn write<F: Float>(samples: Samples<F>, out: &mut fmt::Formatter<'_>) -> fmt
 mod tests {
     use super::*;
 
-    /// What is printed for samples.
+    /// Samples that print as a number does.
     struct Printed(Samples<f64>);
 
     impl fmt::Display for Printed {
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// The formula as it is published.
+    /// Computes the formula as it is published.
     fn published(samples: Samples<f64>) -> f64 {
         let mean = samples.iter().sum::<f64>() / 3.0;
         let s = (samples.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / 2.0).sqrt();

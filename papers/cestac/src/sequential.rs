@@ -15,24 +15,24 @@ thread_local! {
     static STREAMS: Streams<SAMPLES> = const { Streams::new() };
 }
 
-/// Begins with the streams of a seed on this thread.
+/// Starts the streams of a seed on this thread.
 pub(crate) fn start(seed: u64, instructions: Option<Instructions>) {
     STREAMS.with(|streams| streams.start(seed, 0, instructions));
 }
 
-/// Operations of this thread see from now on if they are watched.
+/// Lets operations of this thread check from now on if they are watched.
 pub(crate) fn watch(what: Watch) {
     STREAMS.with(|streams| streams.slow_down(what == Watch::Operations));
 }
 
-/// A random direction for each sample.
+/// Returns a random direction for each sample.
 #[inline(always)]
 fn take() -> Directions<SAMPLES> {
     STREAMS.with(Streams::take)
 }
 
-/// Does an operation in the fast way, unless random bits have to be renewed, operations are watched, or the operation
-/// takes another way. What returns nothing has taken no bits.
+/// Does an operation on the fast path, unless random bits have to be renewed, operations are watched, or the
+/// operation needs another path. An operation that returns none has taken no bits.
 #[inline(always)]
 fn fast<R>(operation: impl FnOnce(Directions<SAMPLES>) -> Option<R>) -> Option<R> {
     STREAMS.with(|streams| streams.take_for(operation))
@@ -114,15 +114,16 @@ impl<F: Float> Sequential<F> {
         comparison.order
     }
 
-    /// A copy in memory of its own for a function that is rarely called; the number itself can stay in registers.
+    /// Returns a copy in separate memory for a function that is rarely called; the number itself can stay in
+    /// registers.
     #[inline(always)]
     fn copy(self) -> Self {
         let [first, second, third] = self.0;
         Self([first, second, third])
     }
 
-    /// The sum in the slow way: random bits are renewed if none is left, and the operation is watched if it has to be. It takes
-    /// the numbers from memory, so that no caller keeps them there for it.
+    /// Returns the sum on the slow path. It renews used-up random bits and watches the operation if required.
+    /// It takes the numbers from memory, so that no caller keeps them there for it.
     #[cold]
     #[inline(never)]
     fn add_watched(&self, other: &Self, place: &'static Location<'static>) -> Self {
@@ -135,7 +136,7 @@ impl<F: Float> Sequential<F> {
         sum
     }
 
-    /// The product in the slow way.
+    /// Returns the product on the slow path.
     #[cold]
     #[inline(never)]
     fn mul_watched(&self, other: &Self, place: &'static Location<'static>) -> Self {
@@ -146,7 +147,7 @@ impl<F: Float> Sequential<F> {
         Self(F::mul(self.0, other.0, take()))
     }
 
-    /// The quotient in the slow way.
+    /// Returns the quotient on the slow path.
     #[cold]
     #[inline(never)]
     fn div_watched(&self, other: &Self, place: &'static Location<'static>) -> Self {
@@ -156,7 +157,7 @@ impl<F: Float> Sequential<F> {
         Self(F::div(self.0, other.0, take()))
     }
 
-    /// The square root in the slow way.
+    /// Returns the square root on the slow path.
     #[cold]
     #[inline(never)]
     fn sqrt_watched(&self, place: &'static Location<'static>) -> Self {

@@ -22,23 +22,25 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins to compute in the sequential form. Without it a thread computes with seed 0 and watches nothing.
+    /// Starts the sequential form. Without it a thread computes with seed 0 and watches nothing.
     pub fn sequential(seed: u64) -> Self {
         sequential::start(seed, None);
         Self { is_parallel: false, thread: PhantomData }
     }
 
-    /// Does what [`Session::sequential`] does, and rounds with these instructions, to measure them. All give the same samples.
+    /// Does [`Session::sequential`], and rounds with these instructions, to measure them. All give the same
+    /// samples.
     pub fn sequential_with(seed: u64, instructions: Instructions) -> Self {
         sequential::start(seed, Some(instructions));
         Self { is_parallel: false, thread: PhantomData }
     }
 
-    /// Begins to compute in the parallel form on the three ranks of a job. All ranks must call it, with the same seed; each call takes a
-    /// flow, which is not given back ([`canele::Flow::duplicate`]).
+    /// Starts the parallel form on the three ranks of a job. All ranks must call it, with the same seed. Each
+    /// call takes a flow, which is not given back ([`canele::Flow::duplicate`]).
     ///
     /// # Errors
-    /// The job has another number of ranks; the thread already has a session of this form; a rank has finished or died.
+    /// The job has another number of ranks, the thread already has a session of this form, or a rank has
+    /// finished or died.
     pub fn parallel(job: &Job, seed: u64) -> Result<Self, SessionError> {
         let rank = exchange::open(job)?;
         parallel::start(seed, rank as u64);
@@ -51,17 +53,17 @@ impl Session {
         sequential::watch(what);
     }
 
-    /// The instabilities that were counted. In the parallel form only tests and absolute values are.
+    /// Returns the counted instabilities. The parallel form counts only tests and absolute values.
     pub fn instabilities(&self) -> Instabilities {
         instability::counted()
     }
 
-    /// Measures the time of exchanges from now on, or no longer: two readings of the clock for each.
+    /// Switches the timing of exchanges on or off; each costs two clock reads.
     pub fn time_exchanges(&self, is_timed: bool) {
         exchange::set_timed(is_timed);
     }
 
-    /// How often samples were exchanged with the other ranks; never in the sequential form.
+    /// Returns the count of samples exchanged with the other ranks; 0 in the sequential form.
     pub fn exchanges(&self) -> Exchanges {
         if self.is_parallel { exchange::exchanges() } else { Exchanges::default() }
     }

@@ -1,19 +1,19 @@
-//! Who holds which page for writing, and who waits for it. Knows no messages.
+//! The holder of each page's write access, and the clients that wait for it. Knows no messages.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a server says to a request for write access.
+/// A server's answer to a request for write access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteVerdict {
     /// The client holds the page from now on.
     Granted,
-    /// This client holds the page, and the request is not to be put off.
+    /// This client holds the page, and the request must not be deferred.
     HeldBy(u32),
-    /// The client gets the page once those before it gave it up.
+    /// The client gets the page once the clients before it gave it up.
     Deferred,
 }
 
-/// Write access to the pages of one server. A page that is not here is held by no client.
+/// Write access to the pages of one server. No client holds a page without an entry.
 #[derive(Debug, Default)]
 pub(crate) struct AccessTable {
     held: BTreeMap<u32, Hold>,
@@ -22,12 +22,13 @@ pub(crate) struct AccessTable {
 #[derive(Debug)]
 struct Hold {
     writer: u32,
-    /// In the order of their requests; none twice.
+    /// Clients in the order of their requests, without duplicates.
     waiting: VecDeque<u32>,
 }
 
 impl AccessTable {
-    /// A client asks for write access; `None` if the client holds the page or waits for it.
+    /// Handles a client's request for write access; `None` if the client already holds the page or waits for
+    /// it.
     pub fn request(&mut self, page: u32, client: u32, deferrable: bool) -> Option<WriteVerdict> {
         let Some(hold) = self.held.get_mut(&page) else {
             self.held.insert(page, Hold { writer: client, waiting: VecDeque::new() });
@@ -43,12 +44,12 @@ impl AccessTable {
         Some(WriteVerdict::Deferred)
     }
 
-    /// True if `client` holds `page`.
+    /// Returns true if `client` holds `page`.
     pub fn is_held_by(&self, page: u32, client: u32) -> bool {
         self.held.get(&page).is_some_and(|hold| hold.writer == client)
     }
 
-    /// The holder gives a page up; returns the client that holds it then.
+    /// Ends the holder's access to a page; returns the client that holds it next.
     pub fn release(&mut self, page: u32) -> Option<u32> {
         let hold = self.held.get_mut(&page)?;
         match hold.waiting.pop_front() {
@@ -58,7 +59,8 @@ impl AccessTable {
         self.held.get(&page).map(|hold| hold.writer)
     }
 
-    /// A client leaves: gives up all it holds and waits for. Returns the pages that went to other clients, each with its client.
+    /// Removes a client, which gives up all pages that it holds or waits for. Returns the pages that other
+    /// clients got, each with its client.
     pub fn remove_client(&mut self, client: u32) -> Vec<(u32, u32)> {
         self.held.values_mut().for_each(|hold| hold.waiting.retain(|waiting| *waiting != client));
         let own: Vec<u32> =

@@ -54,7 +54,7 @@ pub struct Demonstration {
 }
 
 impl Demonstration {
-    /// The address space: the matrix, its transpose, and a page of counts.
+    /// Returns the settings of the address space: the matrix, its transpose, and a page of counts.
     pub fn settings(&self) -> Settings {
         Settings {
             pages: 2 * self.pages + 1,
@@ -100,7 +100,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// The address space: the most pages that are asked for at once.
+    /// Returns the settings of the address space, for the most pages requested at once.
     pub fn settings(&self) -> Settings {
         let pages = self.pages.iter().max().copied().unwrap_or(0);
         Settings { pages, page_bytes: self.page_bytes, ..Settings::default() }

@@ -1,8 +1,8 @@
-//! The pages that a client has. Knows no messages.
+//! The pages that a client has cached. Knows no messages.
 
 use std::collections::BTreeMap;
 
-/// What a client may do with a page.
+/// The access of a client to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Read a copy.
@@ -16,11 +16,11 @@ pub enum Access {
 pub(crate) struct CachedPage {
     pub words: Vec<u64>,
     pub access: Access,
-    /// It was written, or could have been, since the client has write access.
+    /// True if it was written, or could have been, since the client has write access.
     pub is_dirty: bool,
 }
 
-/// The pages of a client by number, and memory of dropped ones for further use.
+/// The pages of a client by number, and the memory of dropped ones for reuse.
 #[derive(Debug, Default)]
 pub(crate) struct PageCache {
     pages: BTreeMap<u32, CachedPage>,
@@ -36,28 +36,28 @@ impl PageCache {
         self.pages.get_mut(&page)
     }
 
-    /// True if the page is here with this access at least.
+    /// Returns true if the page is cached with at least this access.
     pub fn has(&self, page: u32, access: Access) -> bool {
         self.get(page).is_some_and(|cached| access == Access::Read || cached.access == Access::Write)
     }
 
-    /// Memory of `words` words for a page, of unknown content.
+    /// Returns memory of `words` words for a page, with undefined content.
     pub fn memory(&mut self, words: usize) -> Vec<u64> {
         self.spare.pop().unwrap_or_else(|| vec![0; words])
     }
 
-    /// Takes a fetched page in, in place of an older copy.
+    /// Inserts a fetched page, and replaces an older copy.
     pub fn insert(&mut self, page: u32, words: Vec<u64>, access: Access) {
         let before = self.pages.insert(page, CachedPage { words, access, is_dirty: false });
         self.spare.extend(before.map(|cached| cached.words));
     }
 
-    /// Takes memory back that no page was fetched to.
+    /// Keeps memory that no page was fetched into.
     pub fn keep_spare(&mut self, words: Vec<u64>) {
         self.spare.push(words);
     }
 
-    /// The pages with write access, in ascending order.
+    /// Returns the pages with write access, in ascending order.
     pub fn held(&self) -> Vec<u32> {
         self.pages
             .iter()
@@ -66,12 +66,12 @@ impl PageCache {
             .collect()
     }
 
-    /// The highest page with write access.
+    /// Returns the highest page with write access.
     pub fn highest_held(&self) -> Option<u32> {
         self.pages.iter().rev().find(|(_, cached)| cached.access == Access::Write).map(|(page, _)| *page)
     }
 
-    /// Write access to a page has ended; its content stays as a read copy.
+    /// Ends write access to a page; its content stays as a read copy.
     pub fn end_write(&mut self, page: u32) {
         if let Some(cached) = self.pages.get_mut(&page) {
             cached.access = Access::Read;
@@ -79,7 +79,7 @@ impl PageCache {
         }
     }
 
-    /// Drops the copies that are only read.
+    /// Drops the copies with read access only.
     pub fn drop_read_copies(&mut self) {
         let dropped = self.pages.extract_if(.., |_, cached| cached.access == Access::Read);
         self.spare.extend(dropped.map(|(_, cached)| cached.words));

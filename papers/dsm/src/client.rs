@@ -1,4 +1,4 @@
-//! A client: reads and writes pages that live on servers.
+//! A client, which reads and writes pages that live on servers.
 
 use std::ops::Range;
 
@@ -15,17 +15,17 @@ use crate::wire::{
     BARRIER_SERVER, DONE, MOST_OUTSTANDING, Operation, Request, in_scope, pack_request, protocol_error,
 };
 
-/// A client's view of an address space, and the pages it has. Made by [`AddressSpace::client`] or
+/// A client's view of an address space, and its cached pages. Made by [`AddressSpace::client`] or
 /// [`AddressSpace::run`].
 ///
-/// A page is seen as a slice that borrows the client, so that no page changes or goes away while it is looked at. A client that
-/// is dropped says goodbye, as by [`Client::abandon`].
+/// A page appears as a slice that borrows the client, so no page changes or disappears during its use. A
+/// dropped client says goodbye like [`Client::abandon`].
 pub struct Client {
     space: AddressSpace,
     cache: PageCache,
     homes: Homes,
     traffic: Traffic,
-    /// The servers wait for this client's goodbye.
+    /// True if the servers wait for this client's goodbye.
     is_present: bool,
 }
 
@@ -35,12 +35,12 @@ impl Client {
         Self { space, cache, homes, traffic, is_present: true }
     }
 
-    /// The address space.
+    /// Returns the address space.
     pub fn space(&self) -> &AddressSpace {
         &self.space
     }
 
-    /// What this client has asked for so far.
+    /// Returns the counts of this client's requests so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
@@ -48,15 +48,16 @@ impl Client {
     /// Maps a range of pages as items of type `T`. Nothing is fetched.
     ///
     /// # Errors
-    /// [`DsmError::RangeOutOfSpace`]; [`DsmError::Items`] where items of this type do not divide a page.
+    /// Returns [`DsmError::RangeOutOfSpace`], or [`DsmError::Items`] if items of this type do not divide a
+    /// page.
     pub fn map<T: Plain>(&self, pages: Range<u32>) -> Result<Mapping<T>, DsmError> {
         Mapping::new(pages, self.space.settings())
     }
 
-    /// A page to be read: the copy that is here, or else, after a read fault, a new one.
+    /// Returns a page for reading: the cached copy, or, after a read fault, a new one.
     ///
     /// # Errors
-    /// [`DsmError::PageOutOfMapping`], [`DsmError::NotFound`]; a server died.
+    /// Returns [`DsmError::PageOutOfMapping`] or [`DsmError::NotFound`], or a server died.
     pub fn read<T: Plain>(&mut self, mapping: &Mapping<T>, page: u32) -> Result<&[T], DsmError> {
         let number = self.number(mapping, page)?;
         if !self.cache.has(number, Access::Read) {
@@ -67,10 +68,10 @@ impl Client {
             .ok_or(DsmError::NotFound { page: number, servers: self.space.settings().servers })
     }
 
-    /// Pages to be read, of which the missing ones are asked for at once.
+    /// Returns pages for reading, and requests all missing ones at once.
     ///
     /// # Errors
-    /// As [`Client::read`].
+    /// Returns the errors of [`Client::read`].
     pub fn read_many<T: Plain>(
         &mut self,
         mapping: &Mapping<T>,
@@ -83,17 +84,18 @@ impl Client {
         pages.iter().map(page).collect()
     }
 
-    /// A page that is here already; several may be looked at together.
+    /// Returns a cached page; several may be used together.
     pub fn cached<T: Plain>(&self, mapping: &Mapping<T>, page: u32) -> Option<&[T]> {
         let cached = self.cache.get(self.number(mapping, page).ok()?)?;
         Some(cast_slice(&cached.words))
     }
 
-    /// A page to be written, and read: this client alone may write it from now on until it is written back. The content is what the last
-    /// writer wrote back. If another client has write access, this one waits for it.
+    /// Returns a page for writing and reading. This client alone may write it until it is written back. The
+    /// content is that of the last write-back. If another client has write access, this one waits for it.
     ///
     /// # Errors
-    /// As [`Client::read`]; [`DsmError::Held`] where it would have to wait for a page while it holds one with a higher number.
+    /// Returns the errors of [`Client::read`]; [`DsmError::Held`] if it had to wait for a page while it holds
+    /// one with a higher number.
     pub fn write<T: Plain>(&mut self, mapping: &Mapping<T>, page: u32) -> Result<&mut [T], DsmError> {
         let number = self.number(mapping, page)?;
         if !self.cache.has(number, Access::Write) {
@@ -111,11 +113,11 @@ impl Client {
         Ok(cast_slice_mut(&mut cached.words))
     }
 
-    /// Fetches those of the pages that are not here, with all requests outstanding at once (at most 256). For writing it takes only pages
-    /// that no other client holds.
+    /// Fetches the missing pages, with all requests outstanding at once (at most 256). For writing it takes
+    /// only pages that no other client holds.
     ///
     /// # Errors
-    /// As [`Client::read`].
+    /// Returns the errors of [`Client::read`].
     pub fn prefetch<T: Plain>(
         &mut self,
         mapping: &Mapping<T>,
@@ -132,10 +134,10 @@ impl Client {
         Ok(fetched.times)
     }
 
-    /// Brings a page home that was written, and ends the write access to it. A read copy stays.
+    /// Writes a page back to its home, and ends the write access to it. A read copy stays.
     ///
     /// # Errors
-    /// [`DsmError::NotHeld`], [`DsmError::PageOutOfMapping`]; its server died.
+    /// Returns [`DsmError::NotHeld`] or [`DsmError::PageOutOfMapping`], or its server died.
     pub fn write_back<T: Plain>(&mut self, mapping: &Mapping<T>, page: u32) -> Result<(), DsmError> {
         let number = self.number(mapping, page)?;
         if !self.cache.has(number, Access::Write) {
@@ -153,12 +155,12 @@ impl Client {
         held.chunks(MOST_OUTSTANDING).try_for_each(|window| self.bring_home(window))
     }
 
-    /// Drops all read copies, so that what others have written back since is read from now on.
+    /// Drops all read copies, so that later reads see the write-backs of others.
     pub fn acquire(&mut self) {
         self.cache.drop_read_copies();
     }
 
-    /// Writes back, waits until all clients that have not said goodbye do so too, and drops all read copies.
+    /// Writes pages back, waits until all present clients have called it too, and drops all read copies.
     ///
     /// # Errors
     /// A server died.
@@ -173,7 +175,8 @@ impl Client {
         Ok(())
     }
 
-    /// Writes back, drops all pages and says goodbye to the servers. The client may go on once its servers serve again.
+    /// Writes pages back, drops all pages and says goodbye to the servers. The client may continue once its
+    /// servers serve again.
     ///
     /// # Errors
     /// A server died.
@@ -204,7 +207,7 @@ impl Client {
         })
     }
 
-    /// Sends pages home, changed ones with their content, and waits until they have arrived.
+    /// Sends pages to their homes, changed ones with their content, and waits until they have arrived.
     fn bring_home(&mut self, pages: &[u32]) -> Result<(), DsmError> {
         let (cache, homes, space) = (&self.cache, &self.homes, &self.space);
         in_scope(&space.flow, |scope| {
@@ -244,7 +247,7 @@ impl Client {
         Fetch { space, cache, homes, traffic, access, deferrable }.fetch(pages)
     }
 
-    /// The number of a mapping's page in this address space.
+    /// Returns the number of a mapping's page in this address space.
     fn number<T: Plain>(&self, mapping: &Mapping<T>, page: u32) -> Result<u32, DsmError> {
         let number = mapping.number(page)?;
         self.space.check_page(number)?;
@@ -261,7 +264,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Servers that are gone wait for nothing.
+        // Dead servers wait for no goodbye.
         let _ = self.abandon();
     }
 }

@@ -1,9 +1,9 @@
-//! What can go wrong, who is at fault, and what to do.
+//! Errors of the program, the party at fault, and the remedy.
 
 use canele::Rank;
 use canele_show::program::{Blame, Failure};
 
-/// Why an operation on shared memory, or a run of the program, failed.
+/// The error of an operation on shared memory, or of a run of the program.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
 pub enum DsmError {
@@ -49,7 +49,7 @@ pub enum DsmError {
     Changed { page: u32, word: usize, found: u64, expected: u64 },
     #[error("{wrong} of {checked} words differ from those of the serial reference")]
     Wrong { wrong: u64, checked: u64 },
-    /// Rank 0 gave up and has said why.
+    /// Rank 0 gave up and has reported the error.
     #[error("rank 0 gave up")]
     GivenUp,
     #[error("communication failed: {0}")]

@@ -1,4 +1,5 @@
-//! Asking for pages: all requests first, then the answers; pages that a server does not have are asked for at the next one.
+//! Fetches pages: all requests go first, then the answers arrive. A page that a server does not have is
+//! requested from the next one.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,12 +12,13 @@ use crate::space::AddressSpace;
 use crate::traffic::Traffic;
 use crate::wire::{Finding, MOST_OUTSTANDING, Operation, Request, in_scope, pack_request, unpack_answer};
 
-/// How long a fetch of pages took.
+/// The times of a fetch of pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FetchTimes {
-    /// Until all requests were answered and all pages announced, and the announcements answered: requests and rendezvous.
+    /// Time until all requests were answered, all pages announced, and the announcements answered: requests
+    /// and rendezvous.
     pub requests: Duration,
-    /// Until all pages were there.
+    /// Time until all pages were there.
     pub whole: Duration,
 }
 
@@ -27,20 +29,21 @@ impl FetchTimes {
     }
 }
 
-/// Where pages were found. A client need not know the placement: it asks on, and remembers.
+/// The servers on which pages were found. A client need not know the placement: it asks in turn, and
+/// remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Homes {
     found: BTreeMap<u32, u32>,
 }
 
 impl Homes {
-    /// The server that has the page, as far as is known.
+    /// Returns the server that has the page, as far as known.
     pub fn server(&self, space: &AddressSpace, page: u32) -> Rank {
         let guess = || space.settings().guess(page);
         Rank(self.found.get(&page).copied().unwrap_or_else(guess))
     }
 
-    /// The server did not have the page: asks the next one from now on.
+    /// Notes that the server did not have the page; the next request goes to the next server.
     fn pass_on(&mut self, space: &AddressSpace, page: u32) {
         let next = (self.server(space, page).0 + 1) % space.settings().servers;
         self.found.insert(page, next);
@@ -54,15 +57,15 @@ pub(crate) struct Fetch<'a> {
     pub homes: &'a mut Homes,
     pub traffic: &'a mut Traffic,
     pub access: Access,
-    /// The server may answer later; then only one page is asked for.
+    /// True if the server may answer later; then only one page is requested.
     pub deferrable: bool,
 }
 
-/// What became of a fetch.
+/// The result of a fetch.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched {
     pub times: FetchTimes,
-    /// Pages that others hold, each with its holder; they were not fetched.
+    /// Pages that other clients hold, each with its holder; they were not fetched.
     pub held: Vec<(u32, Rank)>,
 }
 
@@ -84,7 +87,7 @@ impl Fetch<'_> {
         Ok(fetched)
     }
 
-    /// Asks for each page at one server; returns those that were not found there.
+    /// Requests each page from one server; returns those that were not found there.
     fn ask_once(&mut self, pages: &[u32], fetched: &mut Fetched) -> Result<Vec<u32>, DsmError> {
         let mut memory: Vec<Vec<u64>> =
             pages.iter().map(|_| self.cache.memory(self.space.settings().words())).collect();
@@ -110,7 +113,8 @@ impl Fetch<'_> {
         asked.map(|()| missing)
     }
 
-    /// Exchanges requests and answers with all servers concerned; the pages that were found are in `memory` then.
+    /// Exchanges requests and answers with all servers concerned; afterwards `memory` has the pages that were
+    /// found.
     fn transfer(
         &self,
         pages: &[u32],

@@ -1,10 +1,11 @@
 //! Page-based distributed shared memory: an address space of pages that live on *page servers* and are cached by *clients*
 //! (the application of NewMadeleine's first experiment; Brunet, RenPar 2006).
 //!
-//! An [`AddressSpace`] is made by all ranks of a job. Its first ranks serve pages until every client has said goodbye; the others
-//! are [`Client`]s, which [`map`](Client::map) a range of pages as items of a type, read and write them page by page, and write
-//! changed pages back. A page that a client does not have is a *fault*: the client asks a server for it and keeps it. Requests
-//! for many pages are outstanding at once ([`Client::prefetch`]), so that the library's scheduler can join them.
+//! All ranks of a job make an [`AddressSpace`]. Its first ranks serve pages until every client has said
+//! goodbye; the others are [`Client`]s. A client [`map`](Client::map)s a range of pages as items of a type,
+//! reads and writes them page by page, and writes changed pages back. A missing page is a *fault*: the client
+//! requests it from a server and keeps it. Requests for many pages are outstanding at once
+//! ([`Client::prefetch`]), so that the library's scheduler can combine them.
 //!
 //! ```
 //! use canele_dsm::{AddressSpace, DsmError, Settings};
@@ -33,14 +34,14 @@
 //! 3. [`Client::barrier`] is a release, a meeting of all clients, and an acquire: behind it each client reads what any client
 //!    wrote before it.
 //!
-//! So programs whose conflicting accesses are ordered by barriers, or made under write access, read what they would read in one
-//! memory. Clients may wait for each other's write access in ascending order of pages only ([`DsmError::Held`]): no two of them can
-//! wait in a circle.
+//! So programs read the values of one memory if their conflicting accesses are ordered by barriers or made
+//! under write access. Clients may wait for each other's write access only in ascending order of pages
+//! ([`DsmError::Held`]): no two of them can wait in a circle.
 //!
 //! # Messages
 //!
-//! Requests and answers are packed of segments, as in the paper; `wire` says of which. Nothing in them is trusted: page numbers,
-//! lengths, senders and access rights are checked at both ends.
+//! Requests and answers are packed of segments, as in the paper; `wire` lists them. No value in them is
+//! trusted: page numbers, lengths, senders and access rights are checked at both ends.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -70,7 +71,7 @@ pub use server::{Served, Server};
 pub use space::{AddressSpace, Settings};
 pub use traffic::Traffic;
 
-/// The program `dsm`.
+/// Runs the program `dsm`.
 pub fn main() -> ExitCode {
     canele_show::program::main("dsm", |arguments: &Arguments, job| program::run(arguments, job))
 }

@@ -30,26 +30,26 @@ impl<T: Plain> Mapping<T> {
         Ok(Self { first, pages: end - first, page_bytes: page, items: PhantomData })
     }
 
-    /// Number of pages.
+    /// Returns the number of pages.
     pub fn pages(&self) -> u32 {
         self.pages
     }
 
-    /// Number of items in a page.
+    /// Returns the number of items in a page.
     pub fn items_per_page(&self) -> usize {
         self.page_bytes / size_of::<T>()
     }
 
-    /// The page of an item of the range, and its place there; the page may lie behind the range.
+    /// Returns the page of an item of the range, and its place there; the page may lie after the range.
     pub fn locate(&self, item: u64) -> (u64, usize) {
         let per_page = self.items_per_page() as u64;
         (item / per_page, (item % per_page) as usize)
     }
 
-    /// The number of a page in the address space.
+    /// Returns the number of a page in the address space.
     ///
     /// # Errors
-    /// [`DsmError::PageOutOfMapping`] if the mapping has no such page.
+    /// Returns [`DsmError::PageOutOfMapping`] if the mapping has no such page.
     pub fn number(&self, page: u32) -> Result<u32, DsmError> {
         if page < self.pages {
             Ok(self.first + page)

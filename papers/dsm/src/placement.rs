@@ -1,4 +1,4 @@
-//! Which server is the home of a page.
+//! The placement of pages on servers.
 
 /// How pages are distributed over the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -11,7 +11,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// The home of `page` among `servers` servers, for a space of `pages` pages.
+    /// Returns the home of `page` among `servers` servers, for a space of `pages` pages.
     pub fn home(self, page: u32, pages: u32, servers: u32) -> u32 {
         match self {
             Self::RoundRobin => page % servers,

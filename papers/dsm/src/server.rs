@@ -12,28 +12,28 @@ use crate::wire::{
     protocol_error, send_answer, unpack_request,
 };
 
-/// Counts of what a server did.
+/// Counts of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Served {
     /// Requests for pages.
     pub requests: u64,
-    /// Requests for pages that live elsewhere.
+    /// Requests for pages that live on other servers.
     pub not_found: u64,
     /// Requests for write access that were answered later, because another client held the page.
     pub deferred: u64,
-    /// Pages that came back.
+    /// Pages that were written back.
     pub written_back: u64,
 }
 
 /// The pages that have their home on this rank. Made by [`AddressSpace::server`].
 pub struct Server {
     space: AddressSpace,
-    /// By page number; none for pages that live elsewhere.
+    /// The pages by number; none for pages that live on other servers.
     pages: Vec<Option<Vec<u64>>>,
     access: AccessTable,
     /// Clients that have not said goodbye.
     present: BTreeSet<u32>,
-    /// Those of them that wait for the others at a barrier.
+    /// Clients that wait at a barrier.
     at_barrier: BTreeSet<u32>,
     served: Served,
 }
@@ -53,10 +53,11 @@ impl Server {
         }
     }
 
-    /// Serves until all clients have said goodbye. May be called again for clients that go on, behind a barrier of the job.
+    /// Serves until all clients have said goodbye. It may be called again for clients that continue after a
+    /// barrier of the job.
     ///
     /// # Errors
-    /// A client died or sent what it must not ([`DsmError::Protocol`]).
+    /// A client died or violated the protocol ([`DsmError::Protocol`]).
     pub fn serve(&mut self) -> Result<Served, DsmError> {
         self.served = Served::default();
         self.present = self.space.clients().collect();
@@ -79,8 +80,8 @@ impl Server {
         in_scope(&self.space.flow, |scope| next_request(scope, ANY_SOURCE, &self.present))
     }
 
-    /// Answers a request for a page, and those that follow it or wait already, so that their pages leave together. Returns a request
-    /// that is left to do: the first that is not for a page, or is one too many.
+    /// Answers a request for a page, and following requests that are waiting, so that their pages leave
+    /// together. Returns an unanswered request: the first one that is not for a page, or exceeds the limit.
     fn answer_all(&mut self, first: Request) -> Result<Option<Request>, DsmError> {
         let Self { space, pages, access, present, served, .. } = self;
         let (flow, pages) = (&space.flow, &*pages);
@@ -109,7 +110,7 @@ impl Server {
         })
     }
 
-    /// Does what is asked for, if that is no page.
+    /// Carries out a request that is not for a page.
     fn handle(&mut self, request: &Request) -> Result<(), DsmError> {
         let client = Rank(request.client);
         match request.operation {
@@ -132,7 +133,7 @@ impl Server {
         }
     }
 
-    /// Ends a client's write access to a page, which comes back if it was changed.
+    /// Ends a client's write access to a page, and takes the page back if it was changed.
     fn take_back(&mut self, client: Rank, request: &Request) -> Result<(), DsmError> {
         let (flow, page) = (&self.space.flow, request.page);
         let is_held = self.access.is_held_by(page, client.0);
@@ -158,7 +159,7 @@ impl Server {
         in_scope(&self.space.flow, |scope| Ok(send_answer(scope, client, page, finding)?))
     }
 
-    /// Lets the clients at the barrier go on if no other is present.
+    /// Opens the barrier if all present clients wait at it.
     fn open_barrier(&mut self) -> Result<(), DsmError> {
         if self.at_barrier.len() < self.present.len() {
             return Ok(());
@@ -170,7 +171,7 @@ impl Server {
     }
 }
 
-/// The next request, which must be that of a client that is still present.
+/// Returns the next request, which must come from a present client.
 fn next_request(scope: &Scope<'_, '_>, from: Source, present: &BTreeSet<u32>) -> Result<Request, DsmError> {
     let request = unpack_request(scope, from)?;
     if present.contains(&request.client) {
@@ -180,7 +181,7 @@ fn next_request(scope: &Scope<'_, '_>, from: Source, present: &BTreeSet<u32>) ->
     Err(protocol_error(Rank(request.client), what))
 }
 
-/// What to answer to a request for a page; none if the answer is put off.
+/// Returns the finding for a page request; none if the answer is deferred.
 fn find<'a>(
     pages: &'a [Option<Vec<u64>>],
     access: &mut AccessTable,

@@ -1,4 +1,4 @@
-//! The address space: its size, who serves it, and what all ranks must agree on.
+//! The address space: its size, its servers, and the settings that all ranks must agree on.
 
 use std::ops::Range;
 
@@ -9,28 +9,29 @@ use crate::error::DsmError;
 use crate::placement::Placement;
 use crate::server::Server;
 
-/// The most bytes of a page.
+/// Most bytes of a page.
 const MOST_PAGE_BYTES: usize = 1 << 26;
-/// The most pages of an address space.
+/// Most pages of an address space.
 const MOST_PAGES: u32 = 1 << 24;
 
-/// Size and distribution of an address space; the same on all ranks.
+/// Size and distribution of an address space; equal on all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Number of pages, which begin as zeros.
+    /// Number of pages, which are zero at first.
     pub pages: u32,
     /// Bytes of a page, a multiple of 8.
     pub page_bytes: usize,
-    /// Number of ranks that serve pages, from rank 0; all others are clients. The rank of a job of one is both.
+    /// Number of ranks that serve pages, from rank 0; all others are clients. A single rank is both.
     pub servers: u32,
-    /// Which server is a page's home.
+    /// The distribution of pages over the servers.
     pub placement: Placement,
-    /// Where clients look for a page first. If it is not there they ask the other servers in turn, and remember what they found.
+    /// The server that clients ask first for a page. If the page is not there they ask the other servers in
+    /// turn, and remember the result.
     pub guess: Placement,
 }
 
 impl Default for Settings {
-    /// 64 pages of 65,536 bytes on one server.
+    /// Returns the settings for 64 pages of 65,536 bytes on one server.
     fn default() -> Self {
         Self {
             pages: 64,
@@ -46,7 +47,7 @@ impl Settings {
     /// Checks the settings for a job of `ranks` ranks.
     ///
     /// # Errors
-    /// [`DsmError::Pages`], [`DsmError::PageBytes`], [`DsmError::Servers`].
+    /// Returns [`DsmError::Pages`], [`DsmError::PageBytes`] or [`DsmError::Servers`].
     pub fn check(&self, ranks: u32) -> Result<(), DsmError> {
         if self.pages == 0 || self.pages > MOST_PAGES {
             return Err(DsmError::Pages { pages: self.pages, most: MOST_PAGES });
@@ -59,17 +60,17 @@ impl Settings {
         if servers == 0 || servers > most { Err(DsmError::Servers { servers, ranks }) } else { Ok(()) }
     }
 
-    /// Items of 8 bytes in a page.
+    /// Returns the number of 8-byte items in a page.
     pub fn words(&self) -> usize {
         self.page_bytes / size_of::<u64>()
     }
 
-    /// The home of a page.
+    /// Returns the home of a page.
     pub fn home(&self, page: u32) -> u32 {
         self.placement.home(page, self.pages, self.servers)
     }
 
-    /// The server to ask for a page first.
+    /// Returns the server to ask first for a page.
     pub fn guess(&self, page: u32) -> u32 {
         self.guess.home(page, self.pages, self.servers)
     }
@@ -93,15 +94,16 @@ pub struct AddressSpace {
 }
 
 impl AddressSpace {
-    /// Makes an address space. All ranks call it, with a flow of its own on which nothing else is sent
-    /// ([`Flow::duplicate`]), and the same settings.
+    /// Makes an address space. All ranks call it, with the same settings and a flow without other messages
+    /// ([`Flow::duplicate`]).
     ///
     /// # Errors
-    /// As [`Settings::check`]; [`DsmError::Disagreement`], on all ranks, where the settings differ.
+    /// Returns the errors of [`Settings::check`]; [`DsmError::Disagreement`], on all ranks, if the settings
+    /// differ.
     pub fn new(flow: Flow, settings: Settings) -> Result<Self, DsmError> {
         settings.check(flow.size())?;
         let compared = settings.compared();
-        // The largest value and the largest complement, which is that of the smallest.
+        // Reduces the largest value and the largest complement, which is that of the smallest value.
         let own = compared.map(|(_, value)| [value, !value]);
         let mut largest = [[0; 2]; 5];
         flow.allreduce(own.as_flattened(), largest.as_flattened_mut(), Op::Max)?;
@@ -113,42 +115,43 @@ impl AddressSpace {
         Ok(Self { flow, settings })
     }
 
-    /// Size and distribution.
+    /// Returns size and distribution.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// This rank.
+    /// Returns this rank.
     pub fn rank(&self) -> Rank {
         self.flow.rank()
     }
 
-    /// True if this rank serves pages.
+    /// Returns true if this rank serves pages.
     pub fn is_server(&self) -> bool {
         self.flow.rank().0 < self.settings.servers
     }
 
-    /// The ranks that are clients.
+    /// Returns the ranks that are clients.
     pub fn clients(&self) -> Range<u32> {
         let size = self.flow.size();
         if size == 1 { 0..1 } else { self.settings.servers..size }
     }
 
-    /// This rank as a page server, with its pages zero.
+    /// Makes a page server of this rank, with zero pages.
     pub fn server(&self) -> Server {
         Server::new(self.clone())
     }
 
-    /// This rank as a client, which has no page yet.
+    /// Makes a client of this rank, without pages.
     pub fn client(&self) -> Client {
         Client::new(self.clone())
     }
 
-    /// Runs `program` on each client while the servers serve; a rank that only serves returns none. The changes of a program that
-    /// succeeds are written back; of one that fails, those since its last release are lost.
+    /// Runs `program` on each client while the servers serve; a rank that only serves returns none. The
+    /// changes of a successful program are written back. Those of a failed program since its last release are
+    /// lost.
     ///
     /// # Errors
-    /// The program's, or else what stopped this rank from serving, or from saying goodbye.
+    /// Returns the error of the program, or else of serving or of the goodbye.
     pub fn run<T, E: From<DsmError>>(
         &self,
         program: impl FnOnce(&mut Client) -> Result<T, E>,

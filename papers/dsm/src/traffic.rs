@@ -1,13 +1,13 @@
-//! What a client has asked for.
+//! The counts of a client's requests.
 
 /// Counts of a client's accesses and messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Requests for pages, those that were not found included.
+    /// Requests for pages, including those for pages not found.
     pub requests: u64,
-    /// Pages that were fetched because they were read.
+    /// Pages that were fetched for reading.
     pub read_faults: u64,
-    /// Pages that were fetched because they were to be written.
+    /// Pages that were fetched for writing.
     pub write_faults: u64,
     /// Pages that were fetched before they were accessed ([`Client::prefetch`](crate::Client::prefetch)).
     pub prefetched: u64,
@@ -18,16 +18,16 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// How many numbers it consists of.
+    /// The number of its numbers.
     pub const NUMBERS: usize = 6;
 
-    /// Its numbers, to be added up over the clients place by place.
+    /// Returns its numbers, for a sum over the clients element by element.
     pub fn numbers(&self) -> [u64; Self::NUMBERS] {
         let Self { requests, read_faults, write_faults, prefetched, not_found, written_back } = *self;
         [requests, read_faults, write_faults, prefetched, not_found, written_back]
     }
 
-    /// From [`Self::numbers`], or the sums of those of several clients.
+    /// Makes it from [`Self::numbers`], or from the sums of those of several clients.
     pub fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
         let [requests, read_faults, write_faults, prefetched, not_found, written_back] = numbers;
         Self { requests, read_faults, write_faults, prefetched, not_found, written_back }

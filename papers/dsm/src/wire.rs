@@ -6,8 +6,9 @@
 //! | answer | page number (`u32`), found? (`u8`); if found the page, if held the holder's rank (`u32`) |
 //! | done | page number (`u32`): a write-back arrived; a barrier opened |
 //!
-//! Only the page itself depends on what came before it, so all other segments may travel together. Bit 0 of *deferred?* allows the server
-//! to put the answer off; bit 1 tells that another request of the client follows at once. The paper's access types are 1 and 2.
+//! Only the page itself depends on earlier segments, so all others may travel together. Bit 0 of *deferred?*
+//! allows the server to defer the answer. Bit 1 tells that another request of the client follows at once. The
+//! paper's access types are 1 and 2.
 
 use canele::{Error, Flow, Packer, Plain, Rank, Scope, Source, Tag, Unpacker};
 
@@ -16,9 +17,10 @@ use crate::error::DsmError;
 pub(crate) const REQUEST: Tag = Tag(1);
 pub(crate) const ANSWER: Tag = Tag(2);
 pub(crate) const DONE: Tag = Tag(3);
-/// Where clients meet.
+/// The server of the barrier.
 pub(crate) const BARRIER_SERVER: Rank = Rank(0);
-/// The most requests of a client without an answer, and the most that a server answers before it waits for their pages to leave.
+/// Most requests of a client without an answer, and most answers of a server before it waits for their pages
+/// to leave.
 pub(crate) const MOST_OUTSTANDING: usize = 256;
 
 const DEFERRABLE: u8 = 1;
@@ -28,14 +30,14 @@ const NOT_FOUND: u8 = 0;
 const FOUND: u8 = 1;
 const HELD: u8 = 2;
 
-/// What a client wants of a server; the number is the access type of the message.
+/// The operation that a client requests; the number is the access type of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Read = 1,
     Write = 2,
     /// The page follows.
     WriteBack = 3,
-    /// Write access ends, and the page has not changed.
+    /// Write access ends, and the page is unchanged.
     GiveUp = 4,
     Barrier = 5,
     Goodbye = 6,
@@ -59,16 +61,17 @@ pub(crate) struct Request {
     pub operation: Operation,
 }
 
-/// What an answer says of its page.
+/// The finding of an answer about its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding<P> {
     NotFound,
     Found(P),
-    /// This rank holds it for writing.
+    /// This rank holds the page for writing.
     Held(u32),
 }
 
-/// Runs `f` in a scope of the flow. An error of the protocol withdraws what is under way, as one of communication does.
+/// Runs `f` in a scope of the flow. A protocol error withdraws pending operations, like an error of
+/// communication.
 pub(crate) fn in_scope<'env, R>(
     flow: &Flow,
     f: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> Result<R, DsmError>,
@@ -89,7 +92,7 @@ pub(crate) fn in_scope<'env, R>(
     }
 }
 
-/// Packs a request; a page may follow, then `end`.
+/// Packs a request; a page may follow before `end`.
 pub(crate) fn pack_request<'a, 'scope, 'env>(
     scope: &'a Scope<'scope, 'env>,
     to: Rank,
@@ -105,7 +108,7 @@ pub(crate) fn pack_request<'a, 'scope, 'env>(
     Ok(packer)
 }
 
-/// Unpacks the next request, without the page that may follow. While it waits for any rank, it fails if one dies.
+/// Unpacks the next request, without the page that may follow. A wait for any rank fails if one dies.
 pub(crate) fn unpack_request(scope: &Scope<'_, '_>, from: Source) -> Result<Request, DsmError> {
     let mut client = [0_u32];
     let status = scope.flow().recv(from, REQUEST, &mut client)?;
@@ -147,8 +150,9 @@ pub(crate) fn send_answer<'env>(
     packer.end()
 }
 
-/// Unpacks the next answer of a server: the page number and what was found. `place` gives the memory for a page of that number, none if
-/// it was not asked for; the page is there when the scope ends. Returns once the page was announced.
+/// Unpacks the next answer of a server: the page number and the finding. `place` returns the memory for a
+/// requested page, none for another. The page is complete when the scope ends. Returns once the page was
+/// announced.
 pub(crate) fn unpack_answer<'env>(
     scope: &Scope<'_, 'env>,
     from: Rank,

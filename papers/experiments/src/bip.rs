@@ -12,7 +12,7 @@ use super::simulated::{System, sizes};
 const BIP: System = System::raw("myrinet-bip");
 const MEGABYTE: usize = 1 << 20;
 
-/// The paper's table: what, µs, MB/s, bytes of half the throughput.
+/// The paper's table: system, µs, MB/s, bytes at half the throughput.
 const PUBLISHED: [(&str, f64, f64, u32); 11] = [
     ("BIP, Myrinet, Pentium Pro 200", 4.3, 126.0, 4096),
     ("ATM", 500.0, 10.0, 10_000),
@@ -27,7 +27,7 @@ const PUBLISHED: [(&str, f64, f64, u32); 11] = [
     ("Paragon, MPI", 40.0, 70.0, 7000),
 ];
 
-/// Latency, throughput and half of it.
+/// Measures latency, throughput and the size at half of it.
 pub fn figures(lab: &Lab) -> Result<Outcome, Trouble> {
     let list = sizes(false).iter().skip(3).map(ToString::to_string).collect::<Vec<_>>().join(",");
     let places = [
@@ -70,7 +70,7 @@ pub fn figures(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// The size at which a curve (bytes, µs) reaches half of `most` MB/s, between its points on a line.
+/// Returns the size at which a curve (bytes, µs) reaches half of `most` MB/s, by linear interpolation.
 fn half_bytes(points: &[(f64, f64)], most: f64) -> f64 {
     let rate = |(bytes, us): (f64, f64)| bytes / us;
     let Some(at) = points.iter().position(|point| rate(*point) >= most / 2.0) else { return f64::NAN };
@@ -79,13 +79,13 @@ fn half_bytes(points: &[(f64, f64)], most: f64) -> f64 {
     before.0 + (points[at].0 - before.0) * (most / 2.0 - low) / (high - low)
 }
 
-/// The same of the simulated network, where BIP's throughput is 126 MB/s.
+/// Returns the size at half of BIP's throughput of 126 MB/s in the simulated network.
 fn simulated_half() -> Result<f64, Trouble> {
     let points = (8..=16).map(|kilo| Ok((f64::from(kilo) * 512.0, BIP.one_way_us(kilo as usize * 512)?)));
     Ok(half_bytes(&points.collect::<Result<Vec<_>, Trouble>>()?, 126.0))
 }
 
-/// Packets of a size chosen for each message, and of fixed sizes.
+/// Measures packets of a size chosen for each message, and of fixed sizes.
 pub fn packets(lab: &Lab) -> Result<Outcome, Trouble> {
     let mut outcome = Outcome::default();
     simulated_packets(&mut outcome, lab.quick)?;
@@ -111,7 +111,7 @@ pub fn packets(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// The pipeline alone: four stages, each of which takes a packet whole.
+/// Simulates only the pipeline: four stages, each of which takes a packet whole.
 fn simulated_packets(outcome: &mut Outcome, quick: bool) -> Result<(), Trouble> {
     let model = Model { stage_bytes: u64::MAX, ..BIP.model()? };
     let fixed = [1024, 4096, 16_384, 65_536];
@@ -166,7 +166,7 @@ fn simulated_packets(outcome: &mut Outcome, quick: bool) -> Result<(), Trouble> 
     Ok(())
 }
 
-/// Packets of one size through the network, simulated.
+/// Returns the simulated time of packets of one size through the network.
 fn pipeline_us(model: &Model, length: usize, packet: usize) -> Result<f64, Trouble> {
     let system = System { eager_bytes: packet.min(model.payload / 4), ..BIP };
     let packet = packet.clamp(1, model.payload / 4);
@@ -177,7 +177,8 @@ fn pipeline_us(model: &Model, length: usize, packet: usize) -> Result<f64, Troub
     Ok(system.end_over_ns(&[*model], "fifo", &programs)? as f64 / 1e3)
 }
 
-/// What the cost model says of it: a step of overhead and bytes for each packet, a packet's bytes for each further stage, and the latency.
+/// Returns the estimate of the cost model: for each packet a step of overhead and bytes, for each further
+/// stage a packet's bytes, and the latency.
 fn cost_us(model: &Model, length: usize, packet: usize) -> f64 {
     let packets = length.div_ceil(packet) as f64;
     let carried = packet as f64 * 1e3 / model.bytes_per_ms as f64;

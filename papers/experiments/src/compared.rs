@@ -1,4 +1,4 @@
-//! Canelé beside other MPI implementations, as `bench/peers --json` tells it.
+//! Comparison of Canelé with other MPI implementations, from the output of `bench/peers --json`.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::outcome::{Table, three};
 
-/// The participants that are Canelé, by their names there: over its own API, and as MPI.
+/// The participants that are Canelé, by their names in that output: its own API, and its MPI.
 const OURS: [(&str, &str); 2] = [("native", "own API"), ("canele", "Canelé's MPI")];
-/// The others.
+/// The other participants.
 const OTHERS: [(&str, &str); 3] = [("mpich", "MPICH"), ("intel", "Intel MPI"), ("openmpi", "Open MPI")];
 
 /// All figures of a comparison.
@@ -24,12 +24,13 @@ struct Figures {
     figure: String,
     bytes: u64,
     unit: String,
-    /// Of each participant, one for each round.
+    /// The values of each participant, one for each round.
     values: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 impl Compared {
-    /// One row for each figure of a time: medians of all participants, and ours in times of the best other one and of Open MPI's.
+    /// Returns one row for each time: medians of all participants, and Canelé's ratio to the best other one
+    /// and to Open MPI.
     pub fn table(&self) -> Table {
         let names = OURS.iter().chain(&OTHERS).map(|(_, title)| *title);
         let mut table =
@@ -47,7 +48,8 @@ impl Compared {
         table
     }
 
-    /// Whether every figure was measured of Canelé and of another implementation, and there are any.
+    /// Returns true if there are figures, and every one was measured for Canelé and for another
+    /// implementation.
     pub fn is_whole(&self) -> bool {
         let has_ours = |figure: &Figures| OURS.iter().any(|(name, _)| figure.median(name).is_some());
         let has_other = |figure: &Figures| OTHERS.iter().any(|(name, _)| figure.median(name).is_some());
@@ -56,14 +58,15 @@ impl Compared {
 }
 
 impl Figures {
-    /// The median of a participant's rounds; of an even number, the lower of the two in the middle.
+    /// Returns the median of a participant's rounds; for an even number, the lower of the two in the middle.
     fn median(&self, participant: &str) -> Option<f64> {
         let mut values: Vec<f64> = self.values.get(participant)?.iter().flatten().copied().collect();
         values.sort_by(f64::total_cmp);
         values.get(values.len().saturating_sub(1) / 2).copied()
     }
 
-    /// Ours, the own API where there is one, in times of the best other participant and of Open MPI.
+    /// Returns the ratios of Canelé, by its own API if measured, to the best other participant and to Open
+    /// MPI.
     fn ratios(&self) -> [String; 2] {
         let ours = OURS.iter().find_map(|(name, _)| self.median(name));
         let times = |other: Option<f64>| {

@@ -11,11 +11,12 @@ const MEGABYTE: usize = 1 << 20;
 
 /// The raw network: DECK's first protocol is one write of it.
 const SCI: System = System::raw("sci-deck");
-/// Its second protocol copies out of a ring that the network writes into: 190 MB/s is what a Pentium III 500 copies within its memory of 100 MHz,
-/// about 0.7 of the 267 MB/s that three transfers for each byte leave of 800.
+/// Copy rate of the second protocol, in bytes per ms. It copies out of a ring that the network writes into.
+/// 190 MB/s is the rate of a Pentium III 500 with memory of 100 MHz, about 0.7 of 267 MB/s. Three transfers
+/// for each byte leave that of 800.
 const COPIED_PER_MS: u64 = 190_000;
 
-/// Three protocols.
+/// Measures three protocols.
 pub fn protocols(lab: &Lab) -> Result<Outcome, Trouble> {
     let mailbox = lab.bench("mailbox", &[])?;
     let private = lab.bench("bandwidth --bytes 1M --buffers private", &[])?;
@@ -71,7 +72,7 @@ pub fn protocols(lab: &Lab) -> Result<Outcome, Trouble> {
 const APPLICATIONS: [(&str, f64, f64); 3] =
     [("Mandelbrot", 8.9, 8.67), ("Laplace", 145.0, 198.0), ("POV-Ray", 31.22, 32.13)];
 
-/// The applications.
+/// Measures the applications.
 pub fn applications(lab: &Lab) -> Result<Outcome, Trouble> {
     let mut outcome = Outcome::default();
     let mut published = Table::new(["8 processors of 4 nodes", "DECK", "MPI (ScaMPI)", "ratio"]);
@@ -98,7 +99,7 @@ pub fn applications(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// The example programs, on ranks of one thread and of two.
+/// Measures the example programs, on ranks of one thread and of two.
 fn examples(lab: &Lab) -> Result<Table, Trouble> {
     let picture = lab.temporary("picture.png").display().to_string();
     let programs = [
@@ -127,7 +128,7 @@ fn examples(lab: &Lab) -> Result<Table, Trouble> {
     Ok(table)
 }
 
-/// The time in which a master and its workers render the farm's own scene.
+/// Returns the time in which a master and its workers render the farm's own scene.
 fn rendered(lab: &Lab, ranks: u32, picture: &str) -> Result<Duration, Trouble> {
     let farm = lab.beside("povray-farm")?;
     if quiet(Command::new("povray").arg("--version")).is_err() {

@@ -1,4 +1,5 @@
-//! How experiments run things: benchmarks, jobs of example programs and of C programs, and comparisons with other MPI implementations.
+//! Runs benchmarks, jobs of example programs and of C programs, and comparisons with other MPI
+//! implementations.
 
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -16,9 +17,9 @@ use serde_json::Value;
 use super::compared::Compared;
 use crate::PaperError;
 
-/// Runs things for experiments.
+/// Runs programs for experiments.
 pub struct Lab {
-    /// Few sizes and rounds.
+    /// True for few sizes and rounds.
     pub quick: bool,
     canele: PathBuf,
     peers: Option<PathBuf>,
@@ -26,12 +27,12 @@ pub struct Lab {
     bar: ProgressBar,
 }
 
-/// Why an experiment gives nothing.
+/// The reason why an experiment has no result.
 #[derive(Debug)]
 pub enum Trouble {
-    /// Something that it needs is not on this machine; says what, and how to get it.
+    /// This machine lacks a program; the text names it and says how to get it.
     Missing(String),
-    /// It failed.
+    /// The experiment failed.
     Failed(PaperError),
 }
 
@@ -41,25 +42,25 @@ impl<E: Into<PaperError>> From<E> for Trouble {
     }
 }
 
-/// What `canele bench --json` prints.
+/// The output of `canele bench --json`.
 #[derive(Deserialize)]
 pub struct Benched {
     pub rows: Vec<BenchRow>,
     pub limits: Value,
 }
 
-/// The fields of a row of a benchmark that experiments read; a row has those that apply to it.
+/// The fields of a benchmark's row that experiments read; each row has the fields that apply.
 #[derive(Deserialize)]
 pub struct BenchRow {
     pub bytes: Option<usize>,
-    /// Over the rounds.
+    /// The median over the rounds.
     pub median_ns: Option<f64>,
     /// 10⁹ bytes per second, at the median.
     pub gbytes_per_s: Option<f64>,
     pub operation: Option<String>,
     pub strategy: Option<String>,
     pub flows: Option<u32>,
-    /// Packs per message, or pages asked for at once.
+    /// Packs per message, or pages requested at once.
     pub packs: Option<u32>,
     /// Its time as a multiple of the strategy `fifo`'s, median over the rounds.
     pub ratio_to_fifo: Option<f64>,
@@ -78,35 +79,36 @@ impl Lab {
         Ok(Self { quick, canele: std::env::current_exe()?, peers, scratch: Scratch::new()?, bar })
     }
 
-    /// One of two values: for a quick run, and for a whole one.
+    /// Returns one of two values: for a quick run, or for a whole one.
     pub fn pick<T>(&self, quick: T, whole: T) -> T {
         if self.quick { quick } else { whole }
     }
 
-    /// Shows which part of an experiment runs.
+    /// Shows the running part of an experiment.
     pub fn tell(&self, part: &str) {
         let name = self.bar.message();
         let name = name.split(':').next().unwrap_or_default().to_string();
         self.bar.set_message(format!("{name}: {part}"));
     }
 
-    /// A path for a temporary file of this name.
+    /// Returns a path for a temporary file of this name.
     pub fn temporary(&self, name: &str) -> PathBuf {
         self.scratch.0.join(name)
     }
 
-    /// Runs `canele bench WORDS`, within the machine.
+    /// Runs `canele bench WORDS` within the machine.
     pub fn bench(&self, words: &str, settings: Settings<'_>) -> Result<Benched, Trouble> {
         self.bench_with(words, &[], settings)
     }
 
-    /// The same between two hosts, which are this machine twice: their ranks talk through TCP on the loopback network.
+    /// Runs `canele bench WORDS` between two hosts, which both are this machine: the ranks use TCP on the
+    /// loopback network.
     pub fn bench_over_tcp(&self, words: &str) -> Result<Benched, Trouble> {
         let place = self.two_hosts()?;
         self.bench_with(words, &place.each_ref().map(String::as_str), LOOPBACK)
     }
 
-    /// Options for a job on two hosts.
+    /// Returns options for a job on two hosts.
     fn two_hosts(&self) -> Result<[String; 4], Trouble> {
         const SCRIPT: &str =
             "# A remote shell onto this machine: sh FILE HOST COMMAND…\nshift\nexec \"$@\"\n";
@@ -124,7 +126,7 @@ impl Lab {
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// Runs a job of a program beside this command; gives what it prints.
+    /// Runs a job of a program beside this command; returns its output.
     pub fn job(
         &self,
         ranks: u32,
@@ -140,7 +142,7 @@ impl Lab {
         output(&mut command, &what)
     }
 
-    /// The JSON object that an example program prints on two hosts.
+    /// Returns the JSON object that an example program prints on two hosts.
     pub fn example_over_tcp(&self, name: &str, words: &[&str]) -> Result<Value, Trouble> {
         self.tell(&format!("{name} on two hosts"));
         let mut command = Command::new(&self.canele);
@@ -149,7 +151,7 @@ impl Lab {
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// The JSON object that an example program prints with `--json`.
+    /// Returns the JSON object that an example program prints with `--json`.
     pub fn example(&self, ranks: u32, options: &[&str], name: &str, words: &str) -> Result<Value, Trouble> {
         let words: Vec<_> =
             words.split(' ').filter(|word| !word.is_empty()).chain(["--json", "--quiet"]).collect();
@@ -157,7 +159,7 @@ impl Lab {
         Ok(serde_json::from_str(&text).map_err(|error| format!("{name} --json printed {text:?}: {error}"))?)
     }
 
-    /// An example program.
+    /// Returns the path of an example program.
     pub fn beside(&self, name: &str) -> Result<PathBuf, Trouble> {
         let package = name.split('-').next().unwrap_or(name);
         let how =
@@ -165,7 +167,7 @@ impl Lab {
         example_program(name).map_err(|path| Trouble::Missing(how(path)))
     }
 
-    /// This command, as a program of a job: see [`super::rank`].
+    /// Runs this command as the program of a job, and returns its JSON object: see [`super::rank`].
     pub fn own_ranks(&self, options: &[&str], words: &[&str]) -> Result<Value, Trouble> {
         let words: Vec<_> = std::iter::once("paper-rank").chain(words.iter().copied()).collect();
         Ok(serde_json::from_str(&self.job(2, options, &self.canele, &words)?)?)
@@ -183,7 +185,7 @@ impl Lab {
         Ok(to)
     }
 
-    /// The system calls that a job of two ranks makes, by their names, both ranks together.
+    /// Returns the system calls of a job of two ranks by name, both ranks together.
     pub fn system_calls(
         &self,
         options: &[&str],
@@ -198,7 +200,7 @@ impl Lab {
             ));
         }
         let file = self.temporary("strace").to_string_lossy().into_owned();
-        // One tracer for each rank; the launcher is not asked.
+        // Each rank has its own tracer; the launcher is not traced.
         let shell = "exec strace -f -c -o \"$0.$$\" \"$@\"";
         let program = program.to_string_lossy();
         let traced: Vec<_> =
@@ -215,7 +217,7 @@ impl Lab {
         Ok(calls)
     }
 
-    /// The figures of other MPI implementations and of Canelé, measured in turn by `bench/peers`.
+    /// Returns the figures of other MPI implementations and of Canelé, measured in turn by `bench/peers`.
     pub fn compare(&self, programs: &str, words: &[&str]) -> Result<Compared, Trouble> {
         let Some(peers) = &self.peers else {
             return Err(Trouble::Missing("other MPI implementations: give `--peers bench/peers`".into()));
@@ -230,7 +232,7 @@ impl Lab {
     }
 }
 
-/// The lines of `strace -c`: names of calls and their numbers.
+/// Reads the lines of `strace -c`: names of calls and their numbers.
 fn counted(text: &str) -> Vec<(String, u64)> {
     let line = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -241,12 +243,12 @@ fn counted(text: &str) -> Vec<(String, u64)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Runs a command and drops what it prints.
+/// Runs a command and drops its output.
 pub fn quiet(command: &mut Command) -> std::io::Result<ExitStatus> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
 }
 
-/// What a command prints; an error has what it said on standard error.
+/// Returns the output of a command; an error has its standard error.
 fn output(command: &mut Command, what: &str) -> Result<String, Trouble> {
     let output = command_output::output(command.stdin(Stdio::null()), MOST_DATA)
         .map_err(|error| format!("{what}: {error}"))?;
@@ -259,14 +261,14 @@ fn output(command: &mut Command, what: &str) -> Result<String, Trouble> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// A folder of our own, removed in the end.
+/// A private folder, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self, PaperError> {
         let name = format!("canele-paper-{:016x}", RandomState::new().build_hasher().finish());
         let path = std::env::temp_dir().join(name);
-        // Programs are run from there: no other user may have made it, or may write to it.
+        // Programs in it are run, so no other user may have made it or may write to it.
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)
@@ -277,7 +279,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system.
+        // If it cannot be removed, the system removes it later.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,12 +1,12 @@
-//! `canele paper`: runs the experiments of the papers again, and writes what they give beside the published figures.
+//! `canele paper`: runs the papers' experiments again, and writes the results beside the published figures.
 //!
 //! ```text
 //! experiments ──▶ Outcome (tables, curves, claims, checks) ──▶ saved (papers.json) ──▶ papers.md, *.svg
 //!    │ real:       jobs of `canele bench`, of the example programs, of peers
 //!    └ simulated:  the real protocols on the papers' networks, with the papers' processors
 //! ```
-//! Owns the order of experiments, what is kept of them, and the report. An experiment that this machine cannot run is left out,
-//! and the report says why.
+//! Owns the order of experiments, the saved results, and the report. An experiment that this machine cannot
+//! run is left out, and the report gives the reason.
 #![forbid(unsafe_code)]
 
 mod bip;
@@ -39,7 +39,7 @@ use lab::Lab;
 use outcome::{Ended, Outcome};
 use saved::Saved;
 
-/// Why an experiment or a rank of one failed; its text is what the user reads.
+/// The error of an experiment or of one of its ranks; the user reads its text.
 pub type PaperError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Arguments of `canele paper`.
@@ -76,7 +76,7 @@ const EXAMPLES: &str = "Examples:
 A run that was interrupted goes on where it stopped. An experiment for which something is missing here (an example
 program that is not built, strace, other MPI implementations) is left out; the report says why.";
 
-/// Exit status 0 if all checks held, 1 if one did not or an experiment failed, 2 for wrong usage.
+/// Returns exit status 0 if all checks held, 1 if one did not or an experiment failed, 2 for wrong usage.
 pub fn main(arguments: &PaperArguments) -> ExitCode {
     if arguments.list {
         EXPERIMENTS.iter().for_each(|one| print(&format!("{:<24} {}: {}", one.name, one.system, one.title)));
@@ -99,7 +99,7 @@ pub fn main(arguments: &PaperArguments) -> ExitCode {
     }
 }
 
-/// The experiments of these names in their own order; all if none is named.
+/// Returns the experiments of these names in their own order; all if none is named.
 fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, String> {
     if let Some(unknown) = names.iter().find(|name| EXPERIMENTS.iter().all(|one| one.name != **name)) {
         let list = EXPERIMENTS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ");
@@ -109,7 +109,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, String> {
     Ok(EXPERIMENTS.iter().filter(is_chosen).collect())
 }
 
-/// Runs what has not been run; true if nothing failed.
+/// Runs the remaining experiments; returns true if none failed.
 fn run(arguments: &PaperArguments, chosen: &[&'static Experiment]) -> Result<bool, PaperError> {
     let folder = &arguments.output;
     std::fs::create_dir_all(folder)
@@ -144,7 +144,7 @@ fn end(experiment: &Experiment, lab: &Lab) -> Ended {
     }
 }
 
-/// Says at once what went wrong, and what is left out.
+/// Prints at once the failures, and the reasons for leaving out experiments.
 fn tell(bar: &ProgressBar, experiment: &Experiment, ended: &Ended) {
     let lines = match ended {
         Ended::LeftOut(why) => vec![format!("left out: {why}")],
@@ -161,7 +161,7 @@ fn tell(bar: &ProgressBar, experiment: &Experiment, ended: &Ended) {
 fn progress_bar(steps: u64) -> ProgressBar {
     let bar = ProgressBar::new(steps);
     let style = ProgressStyle::with_template("paper [{elapsed}] {bar:30.208} {pos}/{len} {wide_msg}");
-    // The template is a constant; were it wrong, the plain bar still shows progress.
+    // The template is a constant; if it were wrong, the plain bar would still show progress.
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╾─"));
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
     bar

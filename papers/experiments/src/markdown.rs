@@ -16,7 +16,7 @@ and with its real protocols on a simulated network of the paper's time. *Calibra
 Real figures are of the machine that ran the command: compare figures of one table only.
 ";
 
-/// Writes the report and its pictures into the folder; gives the report's path.
+/// Writes the report and its pictures into the folder; returns the report's path.
 ///
 /// # Errors
 /// A file cannot be written.

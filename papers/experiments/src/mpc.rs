@@ -6,20 +6,21 @@ use super::lab::{Benched, Lab, Trouble};
 use super::outcome::{Figure, Outcome, Plotted, Quantity, Table, three};
 use super::simulated::{PAGE, System, sizes};
 
-/// Bytes of MPC's remote write where its latency is told.
+/// Bytes of MPC's remote write for which its latency is published.
 const WRITE: usize = 4;
 const MEGABYTE: usize = 1 << 20;
 
 /// The raw remote write.
 const PUT: System = System::raw("hsl");
-/// MPI-MPC 1: the send takes 7 µs and 4 µs, of which the network has 1.9; the receive the rest of 26 µs.
+/// MPI-MPC 1: the send takes 7 µs and 4 µs, of which 1.9 are the network's; the receive takes the rest of 26
+/// µs.
 pub const MPI_MPC_1: System = System { piece_bytes: PAGE, ..PUT }.with(9_100, 12_900);
-/// MPI over a remote write that makes no system call: MPI's own 7 µs at each end.
+/// MPI over a remote write without system calls: MPI's own 7 µs at each end.
 const MPI_ON_USER_LEVEL_PUT: System = System { piece_bytes: PAGE, ..PUT }.with(7_000, 7_000);
-/// MPI-MPC 2: what is left of 15 µs, the same at both ends.
+/// MPI-MPC 2: the remainder of 15 µs, equal at both ends.
 pub const MPI_MPC_2: System = System { piece_bytes: PAGE, ..PUT }.with(5_500, 5_500);
 
-/// One message decomposed.
+/// Measures the steps of one message.
 pub fn steps(lab: &Lab) -> Result<Outcome, Trouble> {
     let messages = lab.pick("2000", "20000");
     let native = lab.own_ranks(&["--bind", "core", "--wait", "poll"], &["steps", messages])?;
@@ -60,7 +61,7 @@ pub fn steps(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// Latency and throughput over the size.
+/// Measures latency and throughput over the size.
 pub fn curve(lab: &Lab) -> Result<Outcome, Trouble> {
     let sizes = sizes(lab.quick);
     let list: Vec<_> = sizes.iter().map(ToString::to_string).collect();
@@ -116,13 +117,13 @@ fn claims(outcome: &mut Outcome) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Points (bytes, µs) of a benchmark of one row for each size.
+/// Returns the points (bytes, µs) of a benchmark with one row for each size.
 pub fn times(benched: &Benched) -> Vec<(f64, f64)> {
     let point = |row: &super::lab::BenchRow| Some((row.bytes? as f64, row.median_ns? / 1e3));
     benched.rows.iter().filter_map(point).collect()
 }
 
-/// Curves as a table of microseconds.
+/// Returns curves as a table of microseconds.
 pub fn table(sizes: &[usize], curves: &[Plotted]) -> Table {
     let mut table = Table::new(std::iter::once("bytes").chain(curves.iter().map(|curve| &*curve.name)));
     for bytes in sizes {

@@ -9,15 +9,16 @@ use super::mpc::{MPI_MPC_1, MPI_MPC_2, times};
 use super::outcome::{Figure, Outcome, Plotted, Quantity, Table, three};
 use super::simulated::sizes;
 
-/// The ways of waiting: MPI-MPC 1 sleeps until an interrupt, MPI-MPC 2 polls.
+/// The wait policies: MPI-MPC 1 sleeps until an interrupt, MPI-MPC 2 polls.
 const WAYS: [(&str, &str); 2] = [("sleep", "MPI-MPC 1"), ("poll", "MPI-MPC 2")];
-/// A short and a long message, in bytes.
+/// Lengths of a short and a long message, in bytes.
 const LENGTHS: [(&str, usize); 2] = [("short", 8), ("long", 1 << 20)];
 
-/// Published per message, MPI-MPC 1 and 2: system calls, interrupts, copies; of short and of long ones.
+/// Published counts per message for MPI-MPC 1 and 2: system calls, interrupts, copies; of short and of long
+/// messages.
 const COUNTS: [[[u32; 3]; 2]; 2] = [[[1, 2, 2], [0, 0, 2]], [[7, 6, 0], [4, 0, 0]]];
 
-/// System calls, interrupts and copies.
+/// Measures system calls, interrupts and copies.
 pub fn counts(lab: &Lab) -> Result<Outcome, Trouble> {
     let program = lab.compile("ping_pong", include_str!("ping_pong.c"))?;
     let mut table = Table::new(["message", "waiting as", "", "published", "counters", "traced"]);
@@ -41,7 +42,7 @@ pub fn counts(lab: &Lab) -> Result<Outcome, Trouble> {
             row("interrupts: the processor given away", interrupts, of("sleeps"), Some(counted.switches));
             row("copies", copies, of("copies"), None);
             if *wait == "poll" {
-                // A long message may be read from its sender's memory by the kernel: that is a call or more.
+                // The kernel may copy a long message from its sender's memory, which takes at least one call.
                 let most = if *length == "short" { 0.1 } else { f64::from(calls) };
                 let traced = counted.traced.is_none_or(|traced| traced < most);
                 outcome.check(
@@ -49,7 +50,7 @@ pub fn counts(lab: &Lab) -> Result<Outcome, Trouble> {
                     of("system_calls") < most && traced,
                 );
             } else {
-                // Between the pieces of a long message a rank may sleep again.
+                // A rank may sleep again between the pieces of a long message.
                 outcome.check(
                     format!("ranks that sleep for {length} messages do so at most {interrupts} times for one, the paper's interrupts"),
                     of("sleeps") <= f64::from(interrupts),
@@ -67,12 +68,12 @@ pub fn counts(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// What a message takes.
+/// The costs of a message.
 struct Counted {
     counters: Value,
     /// Voluntary context switches that the kernel counts.
     switches: f64,
-    /// System calls that strace sees; none without strace.
+    /// System calls counted by strace; none without strace.
     traced: Option<f64>,
 }
 
@@ -97,7 +98,7 @@ impl Counted {
     }
 }
 
-/// Latency and throughput in both ways of waiting.
+/// Measures latency and throughput with both wait policies.
 pub fn waiting(lab: &Lab) -> Result<Outcome, Trouble> {
     let sizes = sizes(lab.quick);
     let list = sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
@@ -140,7 +141,7 @@ pub fn waiting(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// Speed-up of two programs over the number of ranks.
+/// Measures the speed-up of two programs over the number of ranks.
 pub fn speedup(lab: &Lab) -> Result<Outcome, Trouble> {
     let processors = canele_sys::topology::usable();
     let ranks: Vec<u32> =
@@ -187,7 +188,8 @@ pub fn speedup(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// Published: size, seconds without pivoting, with it on MPI-MPC 1 and 2, exchanges, microseconds of an exchange on 1 and 2.
+/// Published values: size, seconds without pivoting and with it on MPI-MPC 1 and 2, exchanges, microseconds
+/// of an exchange on 1 and 2.
 const GAUSS: [(u64, [u32; 3], u64, [f64; 2]); 4] = [
     (800, [100, 151, 131], 646_682, [79.0, 48.0]),
     (1200, [348, 449, 414], 1_450_450, [70.0, 46.0]),
@@ -195,13 +197,14 @@ const GAUSS: [(u64, [u32; 3], u64, [f64; 2]); 4] = [
     (2000, [1580, 1868, 1757], 4_018_285, [72.0, 44.0]),
 ];
 
-/// The ways of waiting of three ranks. Two of them on one processor cannot both poll: each would wait for the other's time slice.
+/// Returns the wait policies of three ranks. Two ranks on one processor cannot both poll: each would wait for
+/// the other's time slice.
 fn ways() -> [&'static str; 2] {
     let polling = if canele_sys::topology::usable() < 3 { "adaptive" } else { "poll" };
     ["sleep", polling]
 }
 
-/// Gauss elimination with one sample of stochastic arithmetic on each of three ranks.
+/// Measures Gauss elimination with one sample of stochastic arithmetic on each of three ranks.
 pub fn gauss(lab: &Lab) -> Result<Outcome, Trouble> {
     let mut outcome = Outcome::default();
     let head = [
@@ -280,7 +283,7 @@ pub fn gauss(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// The exchanges on the simulated network, where the search takes what one published figure leaves beside its messages.
+/// Simulates the exchanges. The time of the search is one published figure minus its messages.
 fn exchanges(outcome: &mut Outcome) -> Result<(), Trouble> {
     let (_, _, _, [_, given]) = GAUSS[0];
     let searched = given - MPI_MPC_2.exchange_us(0.0)?;

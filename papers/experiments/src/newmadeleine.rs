@@ -10,11 +10,11 @@ use super::lab::{Benched, Lab, Trouble};
 use super::outcome::{Figure, Outcome, Plotted, Quantity, Table, three};
 use super::simulated::System;
 
-/// Strategies: one message a packet, and several together.
+/// Strategies: one message per packet, and several per packet.
 const PLAIN: &str = "fifo";
 const OPTIMISED: &str = "aggregate";
 
-/// What the optimising costs a message that is alone.
+/// Measures the cost of the optimisation for a single message.
 pub fn overhead(lab: &Lab) -> Result<Outcome, Trouble> {
     let words = "flows --flows 1 --packs 1 --bytes 8";
     let places = [
@@ -35,19 +35,19 @@ pub fn overhead(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// Microseconds of a row of this strategy.
+/// Returns the microseconds of a row of this strategy.
 fn find(benched: &Benched, strategy: &str, is_meant: impl Fn(&BenchRow) -> bool) -> Option<f64> {
     let is_row = |row: &&BenchRow| row.strategy.as_deref() == Some(strategy) && is_meant(row);
     Some(benched.rows.iter().find(is_row)?.median_ns? / 1e3)
 }
 
-/// The two phases of page requests: what they are called, and their keys in what the program prints.
+/// The two phases of page requests: their names, and their keys in the program's output.
 const PHASES: [(&str, &str, &str); 2] = [
     ("requests + rendezvous", "requests_rendezvous_us", "ratio_requests_rendezvous"),
     ("whole", "whole_us", "ratio_whole"),
 ];
 
-/// Requests for pages, all outstanding at once.
+/// Measures requests for pages, all outstanding at once.
 pub fn dsm(lab: &Lab) -> Result<Outcome, Trouble> {
     let (pages, rounds) = (lab.pick("1,3,16", "1,2,3,4,8,16,32,64"), lab.pick("3", "11"));
     let measured = lab.example_over_tcp("dsm", &["requests", "--pages", pages, "--rounds", rounds])?;
@@ -88,7 +88,7 @@ pub fn dsm(lab: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// Several flows that ping-pong at once, each with several packs a message.
+/// Measures several flows that ping-pong at once, each with several packs per message.
 pub fn flows(lab: &Lab) -> Result<Outcome, Trouble> {
     let words = lab.pick(
         "flows --bytes 8 --flows 1,4 --packs 1,16",
@@ -134,12 +134,12 @@ pub fn flows(lab: &Lab) -> Result<Outcome, Trouble> {
 /// Bytes of the messages over several networks.
 const RAIL_BYTES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, 8 << 20];
 
-/// Large messages over unequal networks at once, simulated.
+/// Simulates large messages over unequal networks at once.
 pub fn rails(_: &Lab) -> Result<Outcome, Trouble> {
     let names = ["myrinet-bip", "sci-deck", "hsl"];
     let mut models = Vec::new();
     for name in names {
-        // Packets of one message arrive by different ways, so they carry numbers.
+        // Packets of one message arrive over different networks, so they carry numbers.
         models.push(Model { recoverable: true, ..System::raw(name).model()? });
     }
     let sum: f64 = models.iter().map(|model| model.bytes_per_ms as f64 / 1e3).sum();
@@ -179,7 +179,7 @@ pub fn rails(_: &Lab) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// Megabytes a second of a stream of messages.
+/// Returns the megabytes per second of a stream of messages.
 fn rate(networks: &[Model], strategy: &str, bytes: usize) -> Result<f64, Trouble> {
     const MESSAGES: usize = 16;
     let programs = [

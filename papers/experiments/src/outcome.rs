@@ -1,32 +1,32 @@
-//! What an experiment gives: tables, curves, claims that are judged, and checks.
+//! The result of an experiment: tables, curves, judged claims, and checks.
 
 use serde::{Deserialize, Serialize};
 
-/// How an experiment ended.
+/// The end of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Ended {
-    /// It ran.
+    /// The experiment ran.
     Done(Outcome),
-    /// Something that it needs is missing here.
+    /// This machine lacks a program that it needs.
     LeftOut(String),
-    /// It ran, and failed.
+    /// The experiment ran, and failed.
     Failed(String),
 }
 
-/// What an experiment gives.
+/// The result of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Paragraphs of Markdown, before everything else.
     pub text: Vec<String>,
     pub tables: Vec<Table>,
     pub figures: Vec<Figure>,
-    /// Published figures beside those of the simulation.
+    /// Published figures with those of the simulation.
     pub claims: Vec<Claim>,
-    /// What must hold on any machine: counts, results, orders of magnitude of counters. Never times.
+    /// Conditions that hold on any machine: counts, results, orders of magnitude of counters. Never times.
     pub checks: Vec<Check>,
 }
 
-/// A table: its first column names the rows.
+/// A table; its first column names the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     pub head: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Table {
 /// A picture of curves over one figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Without its ending; the file is `papers-NAME.svg`.
+    /// The name without ending; the file is `papers-NAME.svg`.
     pub name: String,
     pub caption: String,
     pub x: Quantity,
@@ -44,7 +44,7 @@ pub struct Figure {
     pub curves: Vec<Plotted>,
 }
 
-/// What an axis shows.
+/// The quantity on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Quantity {
     Bytes,
@@ -63,29 +63,29 @@ pub struct Plotted {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A published figure, and what the simulation of its system gives.
+/// A published figure, and the result of simulating its system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     pub what: String,
     pub unit: String,
     pub published: f64,
     pub simulated: f64,
-    /// The simulation was made to give this: it proves nothing.
+    /// True if the simulation was adjusted to give this figure, so it proves nothing.
     pub calibrated: bool,
 }
 
-/// Something that must hold.
+/// A condition that must hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     pub what: String,
     pub held: bool,
 }
 
-/// The largest deviation of a simulated figure that counts as agreement, in percent.
+/// Largest deviation of a simulated figure that counts as agreement, in percent.
 pub const AGREES_WITHIN: f64 = 15.0;
 
 impl Ended {
-    /// True unless it failed or a check did not hold.
+    /// Returns true unless it failed or a check did not hold.
     pub fn is_well(&self) -> bool {
         match self {
             Self::Done(outcome) => outcome.checks.iter().all(|check| check.held),
@@ -104,12 +104,12 @@ impl Outcome {
         self.checks.push(Check { what: what.into(), held });
     }
 
-    /// A figure that the simulation was not made to give.
+    /// Adds a figure that judges the simulation.
     pub fn judge(&mut self, what: impl Into<String>, unit: &str, published: f64, simulated: f64) {
         self.claim(what, unit, (published, simulated), false);
     }
 
-    /// A figure that the simulation was made to give.
+    /// Adds a figure that the simulation was adjusted to.
     pub fn calibrate(&mut self, what: impl Into<String>, unit: &str, published: f64, simulated: f64) {
         self.claim(what, unit, (published, simulated), true);
     }
@@ -143,13 +143,13 @@ impl Plotted {
 }
 
 impl Claim {
-    /// In percent of the published figure.
+    /// Returns the deviation in percent of the published figure.
     pub fn deviation(&self) -> f64 {
         (self.simulated / self.published - 1.0) * 100.0
     }
 }
 
-/// A figure with three significant digits.
+/// Returns a figure with three significant digits.
 pub fn three(figure: f64) -> String {
     if figure == 0.0 || !figure.is_finite() {
         return format!("{figure}");

@@ -45,14 +45,15 @@ pub fn main(arguments: &RankArguments) -> ExitCode {
     }
 }
 
-/// The time of the clock that all processes of a machine share, in nanoseconds.
+/// Returns the time of the clock that all processes of a machine share, in nanoseconds.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Time stamps of messages of 8 bytes from rank 0 to rank 1: when the send is called and returns, when a poll finds the message, and
-/// when the receive returns. Prints medians in nanoseconds, and what reading the clock takes.
+/// Takes time stamps of messages of 8 bytes from rank 0 to rank 1: call and return of the send, the poll that
+/// finds the message, and the return of the receive. Prints medians in nanoseconds, and the cost of reading
+/// the clock.
 fn steps(job: &Job, messages: usize) -> Result<(), PaperError> {
     let world = job.world();
     let mut stamps = Vec::with_capacity(messages);
@@ -90,8 +91,8 @@ fn steps(job: &Job, messages: usize) -> Result<(), PaperError> {
     Ok(())
 }
 
-/// Polls until the message is there, and receives it: the number of polls, when they began, when the last one ended, and when the
-/// receive did.
+/// Polls until the message is there, and receives it. Returns the number of polls, the start of the polls,
+/// the end of the last one, and the end of the receive.
 fn poll(world: &Flow, number: u64) -> Result<[u64; 4], PaperError> {
     let began = now_ns();
     let mut polls = 1;
@@ -124,7 +125,7 @@ fn clock_ns() -> u64 {
     (now_ns() - start) / READINGS
 }
 
-/// A ping-pong, and what the counters of both ranks moved by, for each message.
+/// Runs a ping-pong, and prints the change of both ranks' counters for each message.
 fn counts(job: &Job, messages: usize, bytes: usize) -> Result<(), PaperError> {
     let world = job.world();
     let mut data = vec![job.rank().0 as u8; bytes];

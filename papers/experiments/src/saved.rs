@@ -1,4 +1,4 @@
-//! What has been measured, kept so that an interrupted run goes on: `papers.json` in the output's folder.
+//! Saved measurements, so that an interrupted run can continue: `papers.json` in the output folder.
 
 use canele_sys::bounded_read::{self, MOST_DATA};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::outcome::Ended;
 use crate::PaperError;
 
-/// How experiments ended, and where this is written.
+/// The ends of experiments, and the path of their file.
 pub struct Saved {
     path: PathBuf,
     kept: SavedRun,
@@ -17,14 +17,15 @@ pub struct Saved {
 
 #[derive(Default, Serialize, Deserialize)]
 struct SavedRun {
-    /// The run came to its end with all experiments: the next one starts anew.
+    /// True if the run finished with all experiments; then the next one starts from the beginning.
     finished: bool,
     quick: bool,
     ended: BTreeMap<String, Ended>,
 }
 
 impl Saved {
-    /// What an interrupted run of the same kind left in the folder, unless `fresh`. With names, what any such run left of other experiments.
+    /// Reads the results that an interrupted run of the same kind left in the folder, unless `fresh`. With
+    /// names, it keeps the results of other experiments from any such run.
     ///
     /// # Errors
     /// There is a file of this name that no run wrote.
@@ -40,7 +41,7 @@ impl Saved {
         if kept.quick != quick || kept.finished && names.is_empty() {
             kept = SavedRun::default();
         }
-        // What failed, or could not run, may do so now.
+        // Experiments that failed, or could not run, are tried again.
         let stays = |name: &String, ended: &mut Ended| match names {
             [] => matches!(ended, Ended::Done(_)) && ended.is_well(),
             names => !names.contains(name),
@@ -62,20 +63,20 @@ impl Saved {
         self.kept.quick
     }
 
-    /// Keeps how an experiment ended.
+    /// Saves the end of an experiment.
     pub fn keep(&mut self, name: &str, ended: Ended) -> Result<(), PaperError> {
         self.kept.ended.insert(name.into(), ended);
         self.write()
     }
 
-    /// A run has come to its end; `finished` if there is nothing to go on with.
+    /// Marks the end of a run; `finished` is true if nothing remains.
     pub fn finish(&mut self, finished: bool) -> Result<(), PaperError> {
         self.kept.finished = finished;
         self.write()
     }
 
     fn write(&self) -> Result<(), PaperError> {
-        // Whole or not at all: an interrupted write must not lose what was there.
+        // The file is replaced as a whole, because an interrupted write must not lose earlier results.
         let new = self.path.with_extension("json.new");
         let text = serde_json::to_string_pretty(&self.kept)? + "\n";
         let write = || std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &self.path));

@@ -8,7 +8,7 @@ use canele_sys::ids::Rank;
 
 use super::lab::Trouble;
 
-/// The networks of the papers by name, for [`preset::find`]. Each file says where its numbers are from.
+/// The networks of the papers by name, for [`preset::find`]. Each file names the source of its numbers.
 pub const NETWORKS: [Preset; 3] = [
     ("hsl", include_str!("../networks/hsl.toml")),
     ("myrinet-bip", include_str!("../networks/myrinet-bip.toml")),
@@ -22,25 +22,25 @@ pub struct System {
     pub network: &'static str,
     pub software: Software,
     pub eager_bytes: usize,
-    /// The most that one packet carries: where the processor's pages are described to the board one by one, a page.
+    /// Most bytes of one packet: one page where the processor describes pages to the board one by one.
     pub piece_bytes: usize,
 }
 
-/// A page of the processors of all these machines.
+/// Bytes of a page of the processors of all these machines.
 pub const PAGE: usize = 4096;
 /// Messages of a simulated ping-pong, the first of which is not counted.
 const MESSAGES: usize = 8;
-/// Exchanges of a simulated run.
+/// Number of exchanges of a simulated run.
 const EXCHANGES: usize = 50;
 
 impl System {
-    /// The raw network, whose time is all its own.
+    /// Makes the raw network, whose time is only its own.
     pub const fn raw(network: &'static str) -> Self {
         let software = Software { send_ns: 0, receive_ns: 0, copied_per_ms: 0 };
         Self { network, software, eager_bytes: 16 << 10, piece_bytes: 64 << 10 }
     }
 
-    /// The same with software that takes so long at both ends, in nanoseconds.
+    /// Returns the system with software that takes these nanoseconds at both ends.
     pub const fn with(self, send_ns: u64, receive_ns: u64) -> Self {
         let copied_per_ms = self.software.copied_per_ms;
         Self { software: Software { send_ns, receive_ns, copied_per_ms }, ..self }
@@ -54,7 +54,7 @@ impl System {
         Settings { eager_bytes: self.eager_bytes, piece_bytes: self.piece_bytes, unexpected_bytes: 64 << 20 }
     }
 
-    /// Microseconds from a send to the end of its receive, in a ping-pong.
+    /// Returns the microseconds from a send to the end of its receive, in a ping-pong.
     pub fn one_way_us(&self, bytes: usize) -> Result<f64, Trouble> {
         let (to, from) = (Rank(1), Rank(0));
         let ping = [ScriptCall::Send(to, bytes), ScriptCall::Receive(to, bytes)].repeat(MESSAGES);
@@ -64,25 +64,25 @@ impl System {
         Ok((all - first) as f64 / 2e3 / (MESSAGES - 1) as f64)
     }
 
-    /// Megabytes a second (10⁶ bytes) of a ping-pong.
+    /// Returns the megabytes per second (10⁶ bytes) of a ping-pong.
     pub fn rate(&self, bytes: usize) -> Result<f64, Trouble> {
         Ok(bytes as f64 / self.one_way_us(bytes)?)
     }
 
-    /// Points (bytes, µs) of a ping-pong.
+    /// Returns the points (bytes, µs) of a ping-pong.
     pub fn curve(&self, sizes: &[usize]) -> Result<Vec<(f64, f64)>, Trouble> {
         sizes.iter().map(|bytes| Ok((*bytes as f64, self.one_way_us(*bytes)?))).collect()
     }
 
-    /// Microseconds of one exchange between three ranks that compute `computed_us` meanwhile: each sends its own value to both others
-    /// and receives theirs (CESTAC).
+    /// Returns the microseconds of one exchange between three ranks that compute `computed_us` meanwhile.
+    /// Each sends its own value to both others and receives theirs (CESTAC).
     pub fn exchange_us(&self, computed_us: f64) -> Result<f64, Trouble> {
         const VALUE: usize = 24;
         let computed = ScriptCall::Compute((computed_us * 1e3) as u64);
         let program = |own: u32| {
             let others = [(own + 1) % 3, (own + 2) % 3].map(Rank);
             let calls = [computed, ScriptCall::Send(others[0], VALUE), ScriptCall::Send(others[1], VALUE)];
-            // The first that comes is that of the rank before.
+            // The value of the previous rank arrives first.
             let received = [ScriptCall::Receive(others[1], VALUE), ScriptCall::Receive(others[0], VALUE)];
             [&calls[..], &received].concat().repeat(EXCHANGES)
         };
@@ -90,7 +90,7 @@ impl System {
         Ok(self.end_ns(&programs)? as f64 / 1e3 / EXCHANGES as f64)
     }
 
-    /// The same programs' end over several networks, with a strategy.
+    /// Returns the end time of the same programs over several networks, with a strategy.
     pub fn end_over_ns(
         &self,
         networks: &[Model],
@@ -106,7 +106,7 @@ impl System {
     }
 }
 
-/// Powers of two from 1 byte to 1 MB; in a quick run every fourth.
+/// Returns the powers of two from 1 byte to 1 MB; every fourth in a quick run.
 pub fn sizes(quick: bool) -> Vec<usize> {
     (0..=20).step_by(if quick { 4 } else { 1 }).map(|power| 1 << power).collect()
 }

@@ -7,7 +7,7 @@ use canele_chart::{Axis, Chart, Curve, Legend, SIZE, Scale, label_of_size, ours,
 /// Draws a figure.
 ///
 /// # Errors
-/// Whatever the drawing library says.
+/// Returns the error of the drawing library.
 pub fn draw(figure: &Figure) -> Result<String, PaperError> {
     let curve = |(index, plotted): (usize, &super::outcome::Plotted)| Curve {
         name: plotted.name.clone(),
@@ -21,7 +21,7 @@ pub fn draw(figure: &Figure) -> Result<String, PaperError> {
         x: figure.x.axis(),
         y: figure.y.axis(),
         curves: figure.curves.iter().enumerate().map(curve).collect(),
-        // The corner that such curves leave free.
+        // The corner that is free with such curves.
         legend: match (figure.x, figure.y) {
             (Quantity::Packs, _) => Legend::LowerLeft,
             (_, Quantity::Microseconds) => Legend::UpperLeft,

@@ -55,10 +55,10 @@ pub struct Arguments {
     pub quiet: bool,
 }
 
-/// Where the matrix comes from.
+/// The source of the matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Entries between -1 and 1.
+    /// Random entries between -1 and 1.
     Random,
     /// Entry (i, j) is 1 / (i + j + 1), counted from 0.
     Hilbert,

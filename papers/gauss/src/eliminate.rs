@@ -1,6 +1,7 @@
 //! Gauss elimination, for any kind of number.
 //!
-//! It never communicates itself: in the parallel form comparisons and absolute values of the pivot search do.
+//! It does not communicate itself: in the parallel form comparisons and absolute values of the pivot search
+//! do.
 
 use cestac::Real;
 use clap::ValueEnum;
@@ -20,7 +21,7 @@ pub enum Pivoting {
 }
 
 impl Pivoting {
-    /// What a user can do if no pivot is left.
+    /// Returns advice for the user if no pivot is left.
     pub(crate) fn advice(self) -> &'static str {
         match self {
             Self::None => "try --pivoting partial; if that fails too, the matrix is singular",
@@ -40,7 +41,7 @@ pub fn solve<R: Real<Float = f64>>(
     mut at: impl FnMut(usize),
 ) -> Result<Vec<R>, GaussError> {
     let size = matrix.size;
-    // Which component of the solution a column belongs to.
+    // The component of the solution of each column.
     let mut components: Vec<usize> = (0..size).collect();
     for step in 0..size {
         at(step);
@@ -62,7 +63,7 @@ pub fn solve<R: Real<Float = f64>>(
     Ok(solution)
 }
 
-/// Row and column of the pivot of a step.
+/// Returns row and column of the pivot of a step.
 fn find_pivot<R: Real>(matrix: &Matrix<R>, step: usize, pivoting: Pivoting) -> (usize, usize) {
     let columns = match pivoting {
         Pivoting::None => return (step, step),
@@ -97,7 +98,7 @@ fn eliminate<R: Real>(matrix: &mut Matrix<R>, right_side: &mut [R], step: usize)
     }
 }
 
-/// Solves the triangular system that elimination leaves.
+/// Solves the triangular system that is left by the elimination.
 fn substitute<R: Real>(matrix: &Matrix<R>, mut right_side: Vec<R>) -> Vec<R> {
     for step in (0..matrix.size).rev() {
         let mut rest = right_side[step];

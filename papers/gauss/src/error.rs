@@ -1,10 +1,10 @@
-//! What can go wrong, and whether the user or the job is at fault.
+//! Errors of the program, and the party at fault: the user or the job.
 
 use canele_show::program::{Blame, Failure};
 
 use crate::eliminate::Pivoting;
 
-/// Why a run ended without a solution.
+/// The error of a run that ended without a solution.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
 pub enum GaussError {
@@ -23,7 +23,7 @@ pub enum GaussError {
     Singular { step: usize, size: usize, pivoting: Pivoting },
     #[error(transparent)]
     Session(#[from] cestac::SessionError),
-    /// Rank 0 gave up and has said why.
+    /// Rank 0 gave up and has reported the error.
     #[error("rank 0 gave up")]
     GivenUp,
     #[error("communication failed: {0}")]

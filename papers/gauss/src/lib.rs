@@ -1,8 +1,8 @@
-//! Linear systems by Gauss elimination, whose solution says how many of its digits are significant.
+//! Linear systems by Gauss elimination, with a known number of significant digits in the solution.
 //!
-//! [`eliminate`] is written once, for any number that is [`cestac::Real`]. [`run`](mod@run) chooses the form: one sample
-//! on each of three ranks, three samples on one rank, or plain numbers. Matrices ([`matrix`]) are made here or read from
-//! a Matrix Market file ([`market`]). Only `run` and `cestac` communicate.
+//! [`eliminate`] is written once, for any number that is [`cestac::Real`]. [`run`](mod@run) chooses the form:
+//! one sample on each of three ranks, three samples on one rank, or plain numbers. Matrices ([`matrix`]) are
+//! computed or read from a Matrix Market file ([`market`]). Only `run` and `cestac` communicate.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ pub mod run;
 pub use arguments::Arguments;
 pub use error::GaussError;
 
-/// The program `gauss`.
+/// Runs the program `gauss`.
 pub fn main() -> ExitCode {
     canele_show::program::main("gauss", |arguments: &Arguments, job| run::run(arguments, job))
 }

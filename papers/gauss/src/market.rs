@@ -9,13 +9,13 @@ use canele_show::bounded_read::{self, MOST_DATA};
 use crate::error::GaussError;
 use crate::matrix::{LARGEST, Matrix};
 
-/// What is wrong with a line.
+/// An error in a line: its number and the reason.
 type Complaint = (usize, String);
 
 /// Reads a file.
 ///
 /// # Errors
-/// It cannot be read, or is no square matrix of real numbers.
+/// The file cannot be read, or is no square matrix of real numbers.
 pub fn read(file: &Path) -> Result<Matrix<f64>, GaussError> {
     let name = file.display().to_string();
     let text = bounded_read::read_text(file, MOST_DATA)
@@ -23,7 +23,7 @@ pub fn read(file: &Path) -> Result<Matrix<f64>, GaussError> {
     parse(&text).map_err(|(line, why)| GaussError::Market { file: name, line, why })
 }
 
-/// What the first line says.
+/// The content of the first line.
 struct Header {
     is_coordinate: bool,
     is_symmetric: bool,
@@ -32,7 +32,7 @@ struct Header {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// The line, from 1, and what is wrong with it.
+/// Returns the line, from 1, and the reason.
 pub fn parse(text: &str) -> Result<Matrix<f64>, Complaint> {
     let last = text.lines().count().max(1);
     let header = parse_header(text.lines().next().unwrap_or(""))?;
@@ -100,7 +100,7 @@ fn parse_header(line: &str) -> Result<Header, Complaint> {
     Ok(Header { is_coordinate: format == "coordinate", is_symmetric: symmetry == "symmetric" })
 }
 
-/// The number of rows, and that of entries.
+/// Returns the number of rows, and that of entries.
 fn parse_sizes((line, text): (usize, &str), header: &Header) -> Result<(usize, usize), Complaint> {
     let numbers: Result<Vec<usize>, _> = text.split_whitespace().map(str::parse).collect();
     let (rows, columns, entries) = match (numbers.as_deref(), header.is_coordinate) {
@@ -119,7 +119,7 @@ fn parse_sizes((line, text): (usize, &str), header: &Header) -> Result<(usize, u
     Ok((rows, entries.unwrap_or(all)))
 }
 
-/// Row and column, from 0, and value of an entry.
+/// Returns row and column, from 0, and the value of an entry.
 fn parse_entry((line, text): (usize, &str), size: usize) -> Result<(usize, usize, f64), Complaint> {
     let words: Vec<_> = text.split_whitespace().collect();
     let [row, column, value] = words[..] else {

@@ -1,8 +1,8 @@
-//! Square matrices, and those that need no file.
+//! Square matrices, and the generators of those without a file.
 
 use cestac::Real;
 
-/// Rows and columns that are taken at most: a larger matrix is most likely sparse, and would need 3 GB and more.
+/// Most rows and columns: a larger matrix is most likely sparse, and would need 3 GB and more.
 pub const LARGEST: usize = 20_000;
 
 /// A square matrix, row after row.
@@ -15,7 +15,7 @@ pub struct Matrix<R> {
 }
 
 impl<R: Copy> Matrix<R> {
-    /// A row, counted from 0.
+    /// Returns a row, counted from 0.
     pub fn row(&self, row: usize) -> &[R] {
         &self.entries[row * self.size..][..self.size]
     }
@@ -40,25 +40,25 @@ impl<R: Copy> Matrix<R> {
 }
 
 impl<R: Real<Float = f64>> Matrix<R> {
-    /// The matrix of exactly these numbers.
+    /// Makes the matrix of exactly these numbers.
     pub fn exactly(numbers: &Matrix<f64>) -> Self {
         Self { size: numbers.size, entries: numbers.entries.iter().map(|number| R::from(*number)).collect() }
     }
 
-    /// The Hilbert matrix. Its entries are quotients, and rounded as such.
+    /// Makes the Hilbert matrix. Its entries are quotients, and rounded as such.
     pub fn hilbert(size: usize) -> Self {
         let place = (0..size).flat_map(|row| (0..size).map(move |column| row + column + 1));
         Self { size, entries: place.map(|place| R::from(1.0) / R::from(place as f64)).collect() }
     }
 
-    /// The sums of all rows: the right-hand side of a system whose solution is 1 everywhere.
+    /// Returns the sums of all rows: the right-hand side of a system whose solution is 1 everywhere.
     pub fn row_sums(&self) -> Vec<R> {
         let sum = |row: &[R]| row.iter().fold(R::from(0.0), |sum, entry| sum + *entry);
         self.entries.chunks_exact(self.size).map(sum).collect()
     }
 }
 
-/// A matrix of multiples of 2^-32 between -1 and 1, the same for the same seed.
+/// Makes a matrix of multiples of 2^-32 between -1 and 1, reproducible by its seed.
 pub fn random(size: usize, seed: u64) -> Matrix<f64> {
     let mut state = seed;
     let mut next = || {

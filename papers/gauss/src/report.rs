@@ -1,4 +1,4 @@
-//! What a run tells of itself: a table for a person, or one JSON object for a program.
+//! The report on a run: a table for a person, or one JSON object for a program.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use serde::Serialize;
 
 use crate::arguments::Arguments;
 
-/// A system that was solved.
+/// A solved system.
 pub struct Outcome {
     /// Number of equations.
     pub size: usize,
     /// `parallel`, `sequential` or `plain`.
     pub form: &'static str,
-    /// Ranks that computed it.
+    /// Number of ranks.
     pub ranks: usize,
-    /// The first components of the solution, a line for each.
+    /// The first components of the solution, one per line.
     pub components: String,
     /// The same components as ordinary numbers.
     pub solution: Vec<f64>,
@@ -42,7 +42,7 @@ struct Figures<'a> {
 }
 
 impl Outcome {
-    /// Microseconds of an exchange, 0 if there is none.
+    /// Returns the microseconds of an exchange, 0 if there is none.
     fn exchange_us(&self) -> f64 {
         self.exchanges.time.as_secs_f64() * 1e6 / self.exchanges.count.max(1) as f64
     }
@@ -69,7 +69,7 @@ impl Outcome {
     }
 }
 
-/// Prints the outcome as the arguments ask for it.
+/// Prints the outcome in the form that the arguments select.
 pub fn report(arguments: &Arguments, outcome: &Outcome) {
     let pivoting = format!("{:?}", arguments.pivoting).to_lowercase();
     if arguments.json {

@@ -1,4 +1,4 @@
-//! A whole run as one rank sees it: read, solve, print.
+//! A whole run on one rank: read, solve, print.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -20,11 +20,11 @@ const PARALLEL: &str = "parallel";
 /// Runs the program on this rank. Rank 0 reads files, writes and reports.
 ///
 /// # Errors
-/// Rank 0 says what is wrong; the others then get [`GaussError::GivenUp`].
+/// Rank 0 reports its error; the others then get [`GaussError::GivenUp`].
 pub fn run(arguments: &Arguments, job: &Job) -> Result<(), GaussError> {
     let result = run_in_form(arguments, job);
     match result {
-        // All ranks fail alike; rank 0 says why.
+        // All ranks fail alike; rank 0 reports the error.
         Err(error) if job.rank() != Rank(0) && !matches!(error, GaussError::Communication(_)) => {
             Err(GaussError::GivenUp)
         }
@@ -53,7 +53,7 @@ fn run_in_form(arguments: &Arguments, job: &Job) -> Result<(), GaussError> {
     }
 }
 
-/// The matrix of numbers that all ranks know; none for a Hilbert matrix, whose entries are computed.
+/// Returns the matrix of numbers that all ranks know; none for a Hilbert matrix, whose entries are computed.
 fn read_for_all(arguments: &Arguments, job: &Job) -> Result<Option<Matrix<f64>>, GaussError> {
     let file = match &arguments.matrix {
         Source::Hilbert => return Ok(None),
@@ -88,7 +88,7 @@ fn run_with<R: Real<Float = f64>>(
     let is_shown = job.rank() == Rank(0);
     let outcome = compute::<R>(arguments, numbers, form, session, is_shown && !arguments.quiet);
     if is_shown {
-        // Also of a system without a solution: the log tells why.
+        // The log is written even without a solution, because it shows the reason.
         write_log(arguments, &session.instabilities())?;
     }
     let outcome = outcome?;
@@ -110,7 +110,7 @@ fn compute<R: Real<Float = f64>>(
     let mut progress = Progress::new("gauss", shows_progress);
     let start = Instant::now();
     let solution = solve(matrix, right_side, arguments.pivoting, |step| {
-        // What is left of a step's work goes with the third power.
+        // The remaining work of a step is proportional to the third power of its size.
         let left = (size - step) as f64 / size as f64;
         progress.at(1.0 - left * left * left, format_args!("step {} of {size}", step + 1));
     })?;

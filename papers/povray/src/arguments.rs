@@ -56,10 +56,10 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Checks what only rank 0 needs to know: that the picture is possible and can be written.
+    /// Checks on rank 0 that the picture is possible and can be written.
     ///
     /// # Errors
-    /// It is too large, or its file cannot be written.
+    /// The picture is too large, or its file cannot be written.
     pub fn check(&self) -> Result<(), PovrayError> {
         let (width, height) = (self.width, self.height);
         if u64::from(width) * u64::from(height) > MOST_PIXELS {

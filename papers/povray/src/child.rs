@@ -1,7 +1,7 @@
-//! Starting `povray` so that it ends with the process that started it, even if that one is killed.
+//! Starts `povray` so that it ends with the process that started it, even if that process is killed.
 //!
-//! The kernel sends a process a signal at its parent's end if the process has asked for it. POV-Ray does not ask, so this
-//! program starts itself, asks, and then becomes POV-Ray.
+//! The kernel sends a process a signal at its parent's end if the process has requested it. POV-Ray does not,
+//! so this program starts itself, requests the signal, and then becomes POV-Ray.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,12 +11,12 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
-/// First argument of a process that shall become POV-Ray; behind it the starter's process number and the program.
+/// First argument of a process that becomes POV-Ray; the starter's process id and the program follow.
 const MARK: &str = "--become-povray";
-/// What shells answer if a program cannot be started.
+/// Exit status of shells for a program that cannot be started.
 const CANNOT_START: u8 = 127;
 
-/// A command that runs `povray` until this process, or the calling thread, ends.
+/// Returns a command that runs `povray` until this process, or the calling thread, ends.
 ///
 /// # Errors
 /// The path of this executable is unknown.
@@ -41,7 +41,7 @@ pub fn become_povray() -> Option<ExitCode> {
     Some(ExitCode::from(CANNOT_START))
 }
 
-/// The starter may have ended before the signal was asked for: then the signal never comes.
+/// Checks that the starter still lives. If it ended before the signal was requested, the signal never comes.
 fn check_parent(starter: &OsStr) -> io::Result<()> {
     let parent = getppid().map(|pid| pid.as_raw_nonzero().to_string());
     if parent.as_deref().map(OsStr::new) == Some(starter) {

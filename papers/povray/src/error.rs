@@ -1,9 +1,9 @@
-//! What can go wrong, and whether the user or the job is at fault.
+//! Errors of the program, and the party at fault: the user or the job.
 
 use canele_show::PictureError;
 use canele_show::program::{Blame, Failure};
 
-/// Why a run ended without a picture. Rows count from 1, as POV-Ray counts them.
+/// The error of a run that ended without a picture. Rows count from 1, as in POV-Ray.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
 pub enum PovrayError {
@@ -17,7 +17,7 @@ pub enum PovrayError {
     NoPovray,
     #[error("cannot start POV-Ray: {0}")]
     Start(std::io::Error),
-    /// POV-Ray refused the scene or an option; the text has its own words.
+    /// POV-Ray refused the scene or an option; the text is POV-Ray's.
     #[error("{0}")]
     Render(String),
     #[error("rank {rank}: {why}")]

@@ -1,9 +1,9 @@
 //! A render farm: pictures of POV-Ray scenes, computed by a master and workers.
 //!
-//! The picture is cut into horizontal slices ([`slices`]). Rank 0, the master, hands them out as the other ranks ask for
-//! them and puts the rows together ([`master`]). Each worker runs the program `povray` on its slices ([`worker`],
-//! [`process`]) and sends the rows as soon as POV-Ray has written them. A slice that is lost, because its POV-Ray process
-//! or its worker died, is handed out again. A single rank renders alone.
+//! The picture is divided into horizontal slices ([`slices`]). Rank 0, the master, distributes them to the
+//! other ranks on request and joins the rows ([`master`]). Each worker runs the program `povray` on its
+//! slices ([`worker`], [`process`]) and sends the rows as soon as POV-Ray has written them. A slice is lost
+//! if its POV-Ray process or its worker dies; then it is distributed again. A single rank renders alone.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub mod worker;
 pub use arguments::Arguments;
 pub use error::PovrayError;
 
-/// The program `povray-farm`.
+/// Runs the program `povray-farm`.
 pub fn main() -> ExitCode {
     match child::become_povray() {
         Some(status) => status,

@@ -1,8 +1,8 @@
-//! The master: hands slices out as workers ask for them, and puts the rows together.
+//! The master: distributes slices to workers on request, and joins the rows.
 //!
-//! It has one mailbox, into which all workers post reports ([`crate::messages`]). Each worker has one of its own, into which
-//! the master posts slices, and at the end the order to stop. A request that finds no slice stays open: a slice may
-//! be lost and be handed out again.
+//! It has one mailbox, into which all workers post reports ([`crate::messages`]). Each worker has its own
+//! mailbox, into which the master posts slices, and at the end the order to stop. A request that finds no
+//! slice stays open, because a slice may be lost and distributed again.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use crate::slices::Work;
 
 /// Name of the master's mailbox.
 pub const MASTER: &str = "povray master";
-/// Longest wait for a worker's mailbox, which it makes before it asks for anything.
+/// Longest wait for a worker's mailbox, which the worker makes before its first request.
 const LONGEST_START: Duration = Duration::from_secs(60);
-/// Used by no message: a receive with it tells only whether its source is alive.
+/// A tag of no message: a receive with it only shows if its source is alive.
 const NEVER_SENT: Tag = Tag(1);
 
-/// Name of a worker's mailbox.
+/// Returns the name of a worker's mailbox.
 pub fn worker_box(rank: usize) -> String {
     format!("povray worker {rank}")
 }
@@ -30,56 +30,56 @@ pub struct Master {
     endpoint: Endpoint,
     reports: Mailbox,
     workers: Vec<Worker>,
-    /// What workers that left have moved, and how long they waited.
+    /// The data that workers moved before they left, and the time that they waited.
     totals: Totals,
 }
 
-/// What is known of a worker.
+/// The state of a worker.
 struct Worker {
     rank: usize,
-    /// None until it has asked for something.
+    /// None before its first request.
     orders: Option<MailboxSender>,
-    /// Requests that are not answered.
+    /// Number of unanswered requests.
     open: usize,
-    /// It has left or died.
+    /// True if it has left or died.
     gone: bool,
 }
 
 /// Sums over the workers that have left in good order.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
-    /// What each of them, and the master, moved.
+    /// The data that each of them, and the master, moved.
     pub moved: Vec<Moved>,
-    /// How long they had nothing to render, all together.
+    /// Total time in which they had nothing to render.
     pub waited: Duration,
-    /// How many there are.
+    /// Number of these workers.
     pub workers: u32,
 }
 
-/// What comes to the master.
+/// An event for the master.
 enum Event {
     Report(usize, Report),
     Died(usize),
 }
 
 impl Master {
-    /// The master of all other ranks, each of which renders `at_once` slices at a time.
+    /// Makes the master of all other ranks, each of which renders `at_once` slices at a time.
     ///
     /// # Errors
     /// Communication failed.
     pub fn new(job: &Job, at_once: usize) -> Result<Self, PovrayError> {
         let ranks = job.size() as usize;
-        // Requests, and the last report: no worker ever waits for room.
+        // This is room for the requests and the last report, so no worker ever waits for room.
         let reports = job.endpoint().create_mailbox(MASTER, (ranks - 1) * (at_once + 1))?;
         let worker = |rank| Worker { rank, orders: None, open: 0, gone: is_dead(job, rank) };
         let workers = (1..ranks).map(worker).collect();
         Ok(Self { endpoint: job.endpoint().clone(), reports, workers, totals: Totals::default() })
     }
 
-    /// Hands out slices until the picture is complete, or no worker is left; calls `seen` after each.
+    /// Distributes slices until the picture is complete, or no worker is left; calls `seen` after each.
     ///
     /// # Errors
-    /// A worker cannot render, or a slice was lost too often; communication failed.
+    /// A worker cannot render, a slice was lost too often, or communication failed.
     pub fn run(&mut self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), PovrayError> {
         while !work.is_done() && self.is_any_left() {
             match self.next_event()? {
@@ -135,7 +135,7 @@ impl Master {
         Ok(())
     }
 
-    /// Tells all workers to stop, whether the picture is complete or not, and waits until each has left or died.
+    /// Tells all workers to stop, even if the picture is incomplete, and waits until each has left or died.
     ///
     /// # Errors
     /// Communication failed.
@@ -165,7 +165,7 @@ impl Master {
         Ok(self.totals)
     }
 
-    /// The next report of a worker that is not gone, or the death of one.
+    /// Returns the next report of a present worker, or the death of one.
     fn next_event(&mut self) -> Result<Event, PovrayError> {
         loop {
             let (rank, event) = match self.reports.retrieve() {
@@ -191,7 +191,7 @@ impl Master {
         if self.worker(rank).orders.is_none() {
             match self.endpoint.find_mailbox(&worker_box(rank), LONGEST_START) {
                 Ok(orders) => self.worker(rank).orders = Some(orders),
-                // Its death is told, too.
+                // Its death is reported, too.
                 Err(error) if dead_rank(&error).is_some() => {}
                 Err(error) => return Err(error.into()),
             }
@@ -209,7 +209,7 @@ impl Master {
 }
 
 impl Worker {
-    /// Posts an order, if it is known where to; false if the worker died or left.
+    /// Posts an order, if the mailbox is known; returns false if the worker died or left.
     fn post(&self, slice: Option<&std::ops::Range<usize>>) -> Result<bool, Error> {
         match self.orders.as_ref().map(|orders| orders.post(pack_order(slice))) {
             Some(Err(Error::Closed(_))) => Ok(false),
@@ -221,7 +221,7 @@ impl Worker {
     }
 }
 
-/// Whether a rank died before the mailbox was there, which is told of later deaths.
+/// Returns true if a rank died before the mailbox existed; the mailbox reports later deaths.
 fn is_dead(job: &Job, rank: usize) -> bool {
     let probe = job.world().recv_deadline::<u8>(Rank(rank as u32), NEVER_SENT, &mut [], Duration::ZERO);
     matches!(probe, Err(Error::Failed(Failure::PeerFailed(_))))

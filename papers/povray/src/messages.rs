@@ -1,4 +1,4 @@
-//! What master and workers tell each other.
+//! The messages between master and workers.
 //!
 //! ```text
 //!   worker → master   kind, first row, end row, then samples, a text, or numbers
@@ -12,23 +12,23 @@ use canele_show::Moved;
 
 use crate::slices::Slice;
 
-/// What a worker posts into the master's mailbox. The first three ask for another slice, too.
+/// A message of a worker to the master. The first three also request another slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     /// A process of this worker has nothing to do yet.
     Ready,
     /// POV-Ray has rendered a slice: red, green, blue of each pixel, row after row.
     Rows(Slice, Vec<u8>),
-    /// The process that rendered a slice was killed, and how.
+    /// The process that rendered a slice was killed; the text describes the signal.
     Lost(Slice, String),
-    /// This worker cannot render, and why: no other one can either.
+    /// This worker cannot render, and neither can others; the text is the reason.
     Failed(String),
-    /// The last message: what the worker moved, and how long it had no process.
+    /// The last message: the data that the worker moved, and the time without a process.
     Left(Moved, Duration),
 }
 
 impl Report {
-    /// The message that carries it.
+    /// Returns the message that carries it.
     pub fn pack(&self) -> Message {
         let mut message = Message::with_capacity(match self {
             Self::Rows(_, samples) => samples.len() + 64,
@@ -60,10 +60,10 @@ impl Report {
         message
     }
 
-    /// The report in a message; none if the message has no meaning.
+    /// Returns the report in a message; none if the message has no meaning.
     ///
     /// # Errors
-    /// The message is shorter or of other types than its kind says.
+    /// The message is shorter or has other types than its kind requires.
     pub fn unpack(mut message: Message) -> Result<Option<Self>, Error> {
         let mut head = [0_u64; 3];
         message.unpack(&mut head)?;
@@ -90,7 +90,7 @@ impl Report {
     }
 }
 
-/// The master's message to a worker: a slice to render, or to stop.
+/// Makes the master's message to a worker: a slice to render, or the order to stop.
 pub fn pack_order(slice: Option<&Slice>) -> Message {
     let mut message = Message::new();
     let (start, end) = slice.map_or((0, 0), |slice| (slice.start, slice.end));
@@ -98,10 +98,10 @@ pub fn pack_order(slice: Option<&Slice>) -> Message {
     message
 }
 
-/// What [`pack_order`] has packed; none is to stop.
+/// Unpacks the message of [`pack_order`]; none means to stop.
 ///
 /// # Errors
-/// The message is no such one.
+/// The message is not of this form.
 pub fn unpack_order(mut message: Message) -> Result<Option<Slice>, Error> {
     let mut rows = [0_u64; 2];
     message.unpack(&mut rows)?;

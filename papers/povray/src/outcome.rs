@@ -1,4 +1,4 @@
-//! What became of a slice, and why, in words.
+//! The result of a slice, and the text of its failure.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -13,23 +13,24 @@ use crate::slices::{Slice, row_names};
 
 /// POV-Ray's exit status after an interrupting or terminating signal.
 const INTERRUPTED: i32 = 2;
-/// Bytes that are taken of POV-Ray's standard error.
+/// Most bytes that are read of POV-Ray's standard error.
 const MOST_COMPLAINTS: u64 = 1 << 20;
-/// Characters of POV-Ray's own words in an error.
+/// Most characters of POV-Ray's text in an error.
 const LONGEST_TEXT: usize = 1000;
 
-/// What became of a slice.
+/// The result of a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Red, green, blue of each pixel, row after row.
     Rows(Vec<u8>),
-    /// A signal ended POV-Ray before it had written the rows; the text says how.
+    /// A signal ended POV-Ray before it had written the rows; the text describes the signal.
     Killed(String),
-    /// POV-Ray failed, which it would do again; the text has its own words.
+    /// POV-Ray failed, and would fail again; the text is POV-Ray's.
     Failed(String),
 }
 
-/// Why a slice has no rows: what reading them ended with, how the process ended, and its words, if they matter.
+/// Returns the reason why a slice has no rows, from the read error, the exit status of the process, and its
+/// text if relevant.
 pub fn explain(
     slice: &Slice,
     error: &io::Error,
@@ -51,10 +52,10 @@ pub fn explain(
     }
 }
 
-/// A file in memory for what POV-Ray says on its standard error. Writes beyond its end fail.
+/// Opens a file in memory for POV-Ray's standard error. Writes beyond its end fail.
 ///
 /// # Errors
-/// As memfd_create(2), ftruncate(2) and fcntl(2).
+/// Returns the errors of memfd_create(2), ftruncate(2) and fcntl(2).
 pub fn open_complaints() -> io::Result<File> {
     let complaints = memfd_create("povray", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&complaints, MOST_COMPLAINTS)?;
@@ -62,19 +63,20 @@ pub fn open_complaints() -> io::Result<File> {
     Ok(complaints.into())
 }
 
-/// What POV-Ray says of a failure on its standard error, in one line; `scene` is the user's name of the scene.
+/// Returns POV-Ray's text about a failure on its standard error, in one line; `scene` is the user's name of
+/// the scene.
 pub fn own_words(mut complaints: File, scene: &str) -> String {
     let bytes = match complaints.rewind().and_then(|()| read_all(complaints, MOST_COMPLAINTS)) {
         Ok(bytes) => bytes,
         Err(error) => return format!("its words cannot be read: {error}"),
     };
-    // Zeros follow what was written.
+    // Zeros follow the written text.
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let bytes = &bytes[..end];
     cut_out(&String::from_utf8_lossy(bytes)).replace(SCENE, scene)
 }
 
-/// What follows the last headline, which is about the failure; without any, all of it.
+/// Returns the text after the last headline, which describes the failure; without a headline, all of it.
 fn cut_out(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let first = lines.iter().rposition(|line| line.starts_with("====")).map_or(0, |headline| headline + 1);

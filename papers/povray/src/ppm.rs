@@ -1,13 +1,13 @@
-//! Reading rows out of a PPM picture (binary, 8 bits a sample) while it is written.
+//! Reads rows from a PPM picture (binary, 8 bits a sample) while it is written.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::Range;
 
-/// A header with its comments is far shorter.
+/// Most bytes of a header, which with its comments is far shorter.
 const LONGEST_HEADER: u64 = 4096;
 
-/// Reads `rows` of a picture of `width` x `height` pixels: red, green, blue of each pixel, row after row. Rows behind
-/// them are not waited for.
+/// Reads `rows` of a picture of `width` x `height` pixels: red, green, blue of each pixel, row after row. It
+/// does not wait for later rows.
 ///
 /// # Errors
 /// The stream ends too early, or is no such picture.
@@ -32,7 +32,8 @@ pub fn read_rows(
     Ok(samples)
 }
 
-/// Width, height and largest sample. One blank or line end follows the last number; the samples start behind it.
+/// Reads width, height and largest sample. One blank or line end follows the last number; the samples start
+/// after it.
 fn read_header(input: &mut impl BufRead) -> io::Result<[usize; 3]> {
     let mut header = input.by_ref().take(LONGEST_HEADER);
     let mut word = || -> io::Result<String> {

@@ -1,10 +1,10 @@
 //! The POV-Ray processes of one rank.
 //!
-//! POV-Ray 3.7 holds a picture back until all of it is rendered, and writes it then, black where nothing was asked for. So
-//! a slice is one process, and its rows are passed on as soon as the last of them is written, which is a third of a second
-//! before the process ends. A thread for each process reads.
+//! POV-Ray 3.7 writes a picture only when it is rendered completely, with black pixels outside of the
+//! requested rows. So each slice has its own process. Its rows are passed on as soon as the last one is
+//! written, a third of a second before the process ends. A thread for each process reads the output.
 //!
-//! Owns: the processes, which it kills and collects at its end. Never: communicates.
+//! Owns the processes, which it kills and collects at its end. Never communicates.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -33,14 +33,14 @@ struct Running {
 }
 
 impl Processes {
-    /// None yet.
+    /// Makes an empty set of processes.
     pub fn new(rendering: Rendering) -> Self {
         let idle = IdleTime { rendering: 0, since: Instant::now(), total: Duration::ZERO };
         Self { rendering, running: Vec::new(), idle: Arc::new(Mutex::new(idle)) }
     }
 
-    /// Starts POV-Ray on a slice; another thread calls `tell` once. The calling thread must live as long as the process
-    /// shall.
+    /// Starts POV-Ray on a slice; another thread calls `tell` once. The calling thread must live as long as
+    /// the process.
     ///
     /// # Errors
     /// No process or thread can be started.
@@ -61,7 +61,7 @@ impl Processes {
                 Ok(samples) => {
                     lock(&idle).end();
                     tell(Outcome::Rows(samples));
-                    // What it writes and answers now concerns no row.
+                    // Its later output and its status no longer matter.
                     let _ = finish(&watched, &mut output);
                 }
                 Err(error) => {
@@ -82,7 +82,8 @@ impl Processes {
         Ok(())
     }
 
-    /// Standard error goes to a file in memory, which cannot grow: it is read once POV-Ray has ended, and what is too much is refused.
+    /// Starts POV-Ray. Standard error goes to a file in memory with a fixed size, which is read once POV-Ray
+    /// has ended; further output is refused.
     fn spawn(&self, slice: &Slice) -> io::Result<(Child, ChildStdout, File)> {
         let complaints = open_complaints()?;
         let mut command = child::command(&self.rendering.povray)?;
@@ -93,12 +94,13 @@ impl Processes {
         Ok((child, output, complaints))
     }
 
-    /// Kills all that still run, and waits for their threads; answers how long no process has rendered.
+    /// Kills all running processes, and waits for their threads; returns the time in which no process
+    /// rendered.
     pub fn stop(&mut self) -> Duration {
         let waited = lock(&self.idle).so_far();
         self.running.iter().for_each(|running| end(&running.child));
         for running in self.running.drain(..) {
-            // A thread that panicked has said so.
+            // A thread that panicked has printed its message.
             let _ = running.reader.join();
         }
         waited
@@ -111,7 +113,7 @@ impl Drop for Processes {
     }
 }
 
-/// How long a rank has rendered nothing.
+/// The time in which a rank rendered nothing.
 struct IdleTime {
     rendering: usize,
     since: Instant,
@@ -134,17 +136,17 @@ impl IdleTime {
     }
 }
 
-/// A thread that panicked leaves nothing half done here.
+/// Locks a mutex; a thread that panicked leaves no inconsistent state here.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn end(child: &Mutex<Child>) {
-    // It has ended already, if that fails.
+    // If this fails, the process has ended already.
     let _ = lock(child).kill();
 }
 
-/// Reads what is left, until the process ends, and collects it.
+/// Reads the remaining output until the process ends, and collects the process.
 fn finish(child: &Mutex<Child>, output: &mut impl Read) -> io::Result<ExitStatus> {
     io::copy(output, &mut io::sink())?;
     lock(child).wait()

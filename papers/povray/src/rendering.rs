@@ -1,4 +1,4 @@
-//! What POV-Ray is asked for: the program, the scene, and options that make the pixels of a slice those of the picture.
+//! The program, the scene, and the options that make the pixels of a slice those of the picture.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,18 +15,18 @@ use crate::slices::Slice;
 /// The program's own scene.
 pub const CANELES: &[u8] = include_bytes!("../scene/caneles.pov");
 
-/// What POV-Ray calls the scene.
+/// POV-Ray's name of the scene.
 pub const SCENE: &str = "/dev/stdin";
 
-/// Colours that differ more from their neighbours are at an edge; POV-Ray's own default.
+/// Threshold of colour differences at an edge, POV-Ray's own default.
 const EDGE: &str = "+A0.3";
 
-/// One picture, as POV-Ray shall render it. Found out once by each rank that renders.
+/// One picture to render. Each rank that renders determines it once.
 #[derive(Debug, Clone)]
 pub struct Rendering {
     /// The program.
     pub povray: PathBuf,
-    /// A file, or the program's own scene.
+    /// The scene file; none for the program's own scene.
     pub scene: Option<PathBuf>,
     /// Pixels in a row.
     pub width: usize,
@@ -37,7 +37,7 @@ pub struct Rendering {
 }
 
 impl Rendering {
-    /// The picture that `arguments` ask for.
+    /// Makes the rendering that `arguments` select.
     ///
     /// # Errors
     /// This host has no program `povray`, or the scene cannot be read.
@@ -45,7 +45,7 @@ impl Rendering {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let povray =
             std::env::split_paths(&path).map(|folder| folder.join("povray")).find(|it| is_program(it));
-        // POV-Ray runs in the scene's folder.
+        // The path is absolute because POV-Ray runs in the scene's folder.
         let povray = povray.and_then(|it| std::path::absolute(it).ok()).ok_or(PovrayError::NoPovray)?;
         if let Some(scene) = &arguments.scene {
             check_readable(scene)?;
@@ -60,31 +60,33 @@ impl Rendering {
         })
     }
 
-    /// The scene as POV-Ray's standard input.
+    /// Opens the scene as POV-Ray's standard input.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The scene cannot be opened.
     pub fn open_scene(&self) -> io::Result<File> {
         self.scene.as_ref().map_or_else(own_scene, File::open)
     }
 
-    /// What the user calls the scene.
+    /// Returns the user's name of the scene.
     pub fn scene_name(&self) -> String {
         self.scene
             .as_ref()
             .map_or_else(|| "the program's own scene".into(), |file| file.display().to_string())
     }
 
-    /// Where POV-Ray runs: it looks there for what the scene includes.
+    /// Returns the folder in which POV-Ray runs and finds the files that the scene includes.
     pub fn folder(&self) -> &Path {
         let folder = self.scene.as_deref().and_then(Path::parent);
         folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 
-    /// POV-Ray's options for a slice. The scene comes from standard input, since POV-Ray opens no file with special letters
-    /// in its name; the picture goes to standard output as PPM, black outside of the slice.
+    /// Returns POV-Ray's options for a slice. The scene comes from standard input, since POV-Ray opens no
+    /// file with special letters in its name. The picture goes to standard output as PPM, black outside of
+    /// the slice.
     ///
-    /// One thread, no jitter, and the recursive way to divide pixels (`+AM2`): the other one looks at neighbouring rows.
+    /// The options select one thread, no jitter, and the recursive way to divide pixels (`+AM2`), because the
+    /// other way uses neighbouring rows.
     pub fn options(&self, slice: &Slice) -> Vec<OsString> {
         let mut options = vec![format!("+I{SCENE}").into()];
         let fixed =
@@ -97,7 +99,8 @@ impl Rendering {
             depth => options.extend([EDGE.into(), "+AM2".into(), format!("+R{depth}").into()]),
         }
         if self.height > 1 {
-            // An end row of 1 means the whole picture to POV-Ray: two rows then, of which one is read.
+            // An end row of 1 means the whole picture to POV-Ray. So two rows are rendered then, and one is
+            // read.
             let rows = [format!("+SR{}", slice.start + 1), format!("+ER{}", slice.end.max(2))];
             options.extend(rows.map(OsString::from));
         }
@@ -105,7 +108,7 @@ impl Rendering {
     }
 }
 
-/// The program's own scene as a file in memory, from its start.
+/// Returns the program's own scene as a file in memory, at its start.
 fn own_scene() -> io::Result<File> {
     let mut scene = File::from(memfd_create("scene", MemfdFlags::CLOEXEC)?);
     scene.write_all(CANELES)?;

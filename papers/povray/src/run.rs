@@ -18,7 +18,7 @@ use crate::worker::work;
 /// Runs the program on this rank. Rank 0 checks, writes and reports.
 ///
 /// # Errors
-/// Rank 0 says what is wrong, with any rank.
+/// Rank 0 reports the error of any rank.
 pub fn run(arguments: &Arguments, job: &Job) -> Result<(), PovrayError> {
     if job.rank().0 > 0 {
         return work(arguments, job);
@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments, job: &Job) -> Result<(), PovrayError> {
     let start = Instant::now();
     let outcome = arguments.check().and_then(|()| render(arguments, ranks, master.as_mut()));
     let time = start.elapsed();
-    // The workers are waiting, whatever happened.
+    // The workers wait for the dismissal in any case.
     let totals = master.map_or_else(|| Ok(Totals::default()), Master::dismiss);
     let (work, totals) = (outcome?, totals?);
     work.picture().write(&arguments.output)?;
@@ -49,14 +49,14 @@ fn render(arguments: &Arguments, ranks: usize, master: Option<&mut Master>) -> R
     if let Some(master) = master {
         master.run(&mut work, &mut seen)?;
     }
-    // Also what workers have left that all died.
+    // This also covers slices that dead workers have left.
     if !work.is_done() {
         alone(arguments, &mut work, &mut seen)?;
     }
     Ok(work)
 }
 
-/// Renders all that is left on this rank.
+/// Renders the remaining slices on this rank.
 fn alone(arguments: &Arguments, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), PovrayError> {
     let mut processes = Processes::new(Rendering::new(arguments)?);
     let (tell, told) = mpsc::channel();

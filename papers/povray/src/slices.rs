@@ -1,4 +1,4 @@
-//! Slices of the picture: the master's record of which wait, who renders which, and what is done.
+//! Slices of the picture: the master's record of waiting, assigned and finished ones.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::error::PovrayError;
 /// Neighbouring rows of the picture, from 0.
 pub type Slice = Range<usize>;
 
-/// The rows of a slice as POV-Ray numbers them, from 1.
+/// Returns the rows of a slice in POV-Ray's numbering, from 1.
 pub fn row_names(slice: &Slice) -> String {
     match slice.len() {
         1 => format!("row {}", slice.end),
@@ -18,26 +18,27 @@ pub fn row_names(slice: &Slice) -> String {
     }
 }
 
-/// A slice that was lost so often is not handed out again: something in it ends whatever renders it.
+/// Losses after which a slice is not distributed again, because its content probably kills any process that
+/// renders it.
 const MOST_LOSSES: u32 = 3;
 
-/// What the master knows: the picture so far and who renders what.
+/// The master's record: the picture so far, and the slices of each rank.
 pub struct Work {
     picture: Picture,
     /// Slices that no rank renders.
     waiting: VecDeque<Slice>,
-    /// What each rank was asked for and has not returned.
+    /// The slices of each rank that have not been returned.
     asked: Vec<Vec<Slice>>,
-    /// How often slices were lost, by their first rows.
+    /// Number of losses of each slice, by its first row.
     losses: HashMap<usize, u32>,
-    /// Rows that are in the picture.
+    /// Number of rows in the picture so far.
     rows_done: usize,
-    /// Slices in the picture.
+    /// Number of slices in the picture.
     pub slices: u64,
 }
 
 impl Work {
-    /// Nothing done yet, for so many ranks; sizes in pixels.
+    /// Makes the record of a fresh picture for `ranks` ranks; sizes are in pixels.
     pub fn new(width: usize, height: usize, slice_rows: usize, ranks: usize) -> Self {
         let pixels = vec![[0, 0, 0, 255]; width * height];
         let slice = |first: usize| first..height.min(first.saturating_add(slice_rows));
@@ -51,7 +52,7 @@ impl Work {
         }
     }
 
-    /// The next slice for `rank`; none when all are handed out.
+    /// Returns the next slice for `rank`; none when all are distributed.
     pub fn next(&mut self, rank: usize) -> Option<Slice> {
         let slice = self.waiting.pop_front()?;
         self.asked[rank].push(slice.clone());
@@ -61,7 +62,7 @@ impl Work {
     /// Puts the rows of a slice that `rank` has rendered into the picture: red, green, blue of each pixel.
     ///
     /// # Errors
-    /// [`PovrayError::NotAsked`] if that rank was not asked for the slice.
+    /// Returns [`PovrayError::NotAsked`] if that rank was not asked for the slice.
     pub fn finished(&mut self, rank: usize, slice: &Slice, samples: &[u8]) -> Result<(), PovrayError> {
         self.take(rank, slice)?;
         let width = self.picture.width;
@@ -77,10 +78,11 @@ impl Work {
         Ok(())
     }
 
-    /// A slice that `rank` was asked for is lost: the next one that asks gets it. `why` is told if that happens too often.
+    /// Notes that a slice of `rank` is lost: the next request gets it. An error for too many losses contains
+    /// `why`.
     ///
     /// # Errors
-    /// [`PovrayError::LostTooOften`]; [`PovrayError::NotAsked`] if that rank was not asked for it.
+    /// Returns [`PovrayError::LostTooOften`], or [`PovrayError::NotAsked`] if that rank was not asked for it.
     pub fn lost(&mut self, rank: usize, slice: &Slice, why: &str) -> Result<(), PovrayError> {
         let slice = self.take(rank, slice)?;
         let times = self.losses.entry(slice.start).or_default();
@@ -93,10 +95,10 @@ impl Work {
         Ok(())
     }
 
-    /// `rank` died: all that it was asked for is lost.
+    /// Notes that `rank` died: all of its slices are lost.
     ///
     /// # Errors
-    /// [`PovrayError::LostTooOften`].
+    /// Returns [`PovrayError::LostTooOften`].
     pub fn lost_rank(&mut self, rank: usize) -> Result<(), PovrayError> {
         let slices = self.asked[rank].clone();
         slices.iter().try_for_each(|slice| self.lost(rank, slice, "it died"))
@@ -108,22 +110,22 @@ impl Work {
         Ok(asked.swap_remove(place))
     }
 
-    /// Whether the picture is complete.
+    /// Returns true if the picture is complete.
     pub fn is_done(&self) -> bool {
         self.rows_done == self.picture.height
     }
 
-    /// The part of the picture that is done, 0 to 1.
+    /// Returns the finished part of the picture, 0 to 1.
     pub fn done(&self) -> f64 {
         self.rows_done as f64 / self.picture.height as f64
     }
 
-    /// How often slices were lost.
+    /// Returns the number of losses.
     pub fn losses(&self) -> u64 {
         self.losses.values().copied().map(u64::from).sum()
     }
 
-    /// The picture so far.
+    /// Returns the picture so far.
     pub fn picture(&self) -> &Picture {
         &self.picture
     }
@@ -137,7 +139,7 @@ fn not_asked(rank: usize, slice: &Slice) -> PovrayError {
 mod tests {
     use super::*;
 
-    /// Samples of a slice in a picture that is two pixels wide: the row's number in all.
+    /// Returns the samples of a slice in a picture of two pixels width, each with the row's number.
     fn samples(slice: &Slice) -> Vec<u8> {
         slice.clone().flat_map(|row| [row as u8; 6]).collect()
     }

@@ -1,7 +1,7 @@
-//! A worker: renders the slices that the master hands out.
+//! A worker: renders the slices that the master distributes.
 //!
-//! The worker's thread waits for orders in its mailbox and starts processes; the threads that read what POV-Ray writes
-//! post the rows into the master's mailbox themselves. So nothing polls, and rows never wait.
+//! The worker's thread waits for orders in its mailbox and starts processes. The threads that read POV-Ray's
+//! output post the rows into the master's mailbox themselves. So no thread polls, and rows never wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,18 @@ use crate::process::Processes;
 use crate::rendering::Rendering;
 use crate::slices::Slice;
 
-/// Longest wait for the master's mailbox, which it makes at its start.
+/// Longest wait for the master's mailbox, which the master makes at its start.
 const LONGEST_START: Duration = Duration::from_secs(60);
 
-/// Renders slices until the master says that there are no more.
+/// Renders slices until the master sends the order to stop.
 ///
 /// # Errors
-/// The master is gone, or communication failed. What keeps this rank from rendering is the master's to tell.
+/// The master is gone, or communication failed. The master reports any other reason why this rank cannot
+/// render.
 pub fn work(arguments: &Arguments, job: &Job) -> Result<(), PovrayError> {
     let rank = job.rank().0 as usize;
     let at_once = usize::from(arguments.processes);
-    // One order for each request that is not answered, and the one to stop.
+    // This is room for one order per unanswered request, and the order to stop.
     let orders = job.endpoint().create_mailbox(&worker_box(rank), at_once + 1)?;
     let master = Arc::new(job.endpoint().find_mailbox(MASTER, LONGEST_START).map_err(master_lost)?);
     let waited = match Rendering::new(arguments) {
@@ -43,7 +44,7 @@ pub fn work(arguments: &Arguments, job: &Job) -> Result<(), PovrayError> {
     post(&master, &Report::Left(moved, waited))
 }
 
-/// Follows orders; returns how long nothing was rendered.
+/// Follows orders; returns the time in which nothing was rendered.
 fn render(
     rendering: Rendering,
     at_once: usize,
@@ -56,7 +57,7 @@ fn render(
     }
     while let Some(slice) = next_order(orders)? {
         let (of, to) = (slice.clone(), master.clone());
-        // If the master is gone, this worker's thread is told of it, too.
+        // If the master is gone, this worker's thread learns of it, too.
         let started = processes.start(slice, move |outcome| drop(post(&to, &report(of, outcome))));
         if let Err(error) = started {
             post(master, &Report::Failed(error.to_string()))?;
@@ -73,7 +74,7 @@ fn report(slice: Slice, outcome: Outcome) -> Report {
     }
 }
 
-/// Waits for the next order: a slice, or none to stop. Another worker's death does not matter here.
+/// Waits for the next order: a slice, or none to stop. It ignores the death of another worker.
 fn next_order(orders: &Mailbox) -> Result<Option<Slice>, PovrayError> {
     loop {
         match orders.retrieve() {

@@ -1,10 +1,11 @@
-//! Ranks that post late, with a deadline, or before they die.
+//! Checks ranks that post late, with a deadline, or before they die.
 
 use super::many::{THREADS, written};
 use super::*;
 
-/// Rank 1, on another host, posts a long message and a short one, and then calls the library no more until there is a file, whose
-/// path is the second word. Until then retrievals by rank 0 end in time, and others' messages come.
+/// Rank 1, on another host, posts a long and a short message. Then it does not call the library until the
+/// file named by the second argument exists. Until then retrievals by rank 0 end in time, and messages of
+/// other ranks arrive.
 pub fn late(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     let path = std::env::args().nth(2).ok_or("late PATH")?;
@@ -45,14 +46,15 @@ pub fn late(job: &Job) -> Checked {
     Ok(())
 }
 
-/// Rank 1, on another host, asks for a place while rank 0 computes, gives up, and finishes: the place is free again.
+/// Rank 1, on another host, asks for a place while rank 0 computes, gives up, and finishes: the place is free
+/// again.
 pub fn granted(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     let mailbox = if job.rank().0 == 0 { Some(endpoint.create_mailbox("granted", 1)?) } else { None };
     let sender = endpoint.find_mailbox("granted", FIND)?;
     meet(job)?;
     let Some(mailbox) = mailbox else {
-        // Should the answer be there in time after all, the message is retrieved below.
+        // If the answer arrives in time after all, the message is retrieved below.
         let _ = sender.post_deadline(Message::new(), Duration::from_millis(5));
         return Ok(());
     };
@@ -67,7 +69,8 @@ pub fn granted(job: &Job) -> Checked {
     Err("the place is lost".into())
 }
 
-/// The last rank dies while it posts: told once, and its slots are free again. For `--on-failure continue`.
+/// The last rank dies while it posts: this is reported once, and its slots are free again. For `--on-failure
+/// continue`.
 pub fn dead(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     let doomed = Rank(job.size() - 1);
@@ -89,7 +92,7 @@ pub fn dead(job: &Job) -> Checked {
     let mailbox = endpoint.create_mailbox("dead", 4)?;
     let (mut told, mut living) = (0, 0);
     loop {
-        // Of a rank on another host, each message that is lost is told too, and what is behind it still comes.
+        // Each lost message of a rank on another host is reported too, and later messages still arrive.
         let next = match told == 0 || living < 500 * (job.size() - 2) {
             true => mailbox.retrieve().map(Some),
             false => mailbox.try_retrieve(),

@@ -1,6 +1,8 @@
-//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|late|granted|dead|rate`; `many 200`: of so many messages each.
+//! Checks mailboxes: `canele run -n 4 mailbox_check many|depth|full|names|long|late|granted|dead|rate`; `many
+//! 200` sends 200 messages per thread.
 //!
-//! Rank 0 owns the mailbox, all ranks post. Ends with an error if anything is lost, doubled, changed, or too much.
+//! Rank 0 owns the mailbox, and all ranks post. Ends with an error if a message is lost, duplicated, changed,
+//! or unexpected.
 #![allow(clippy::disallowed_types)] // A program of a user, who has only the standard library.
 
 mod apart;
@@ -38,7 +40,7 @@ fn main() -> Checked {
     Ok(job.finish()?)
 }
 
-/// All ranks wait for each other.
+/// Waits until all ranks have called it.
 fn meet(job: &Job) -> Result<(), Error> {
     let (world, me) = (job.world(), job.rank());
     let mut word = [0u8];
@@ -52,7 +54,7 @@ fn meet(job: &Job) -> Result<(), Error> {
     }
 }
 
-/// Without a retrieval, exactly the depth is accepted, of whatever ranks.
+/// Without retrievals a mailbox accepts exactly its depth, of any ranks.
 fn depth(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     for (deep, name) in [(1, "one"), (7, "seven"), (600, "many")] {
@@ -92,7 +94,7 @@ fn depth(job: &Job) -> Checked {
     Ok(())
 }
 
-/// Posters of a full box sleep, and a retrieval wakes them; so does the end of the box.
+/// Ranks that post to a full mailbox sleep. A retrieval wakes them, and so does the end of the mailbox.
 fn full(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     if job.rank().0 == 0 {
@@ -114,7 +116,7 @@ fn full(job: &Job) -> Checked {
         posters.into_iter().try_for_each(|poster| poster.join().expect("no panic"))
     })?;
     let sleeps = endpoint.counters()?.iter().find(|(row, _)| row.name == "sleeps").map(|(_, value)| value);
-    // On a busy machine, the first looks of a wait may last until the next retrieval.
+    // On a busy machine, the polling at the start of a wait may last until the next retrieval.
     let at_once = std::env::var("CANELE_WAIT").is_ok_and(|wait| wait == "sleep");
     assert!(sleeps.expect("sleeps are counted") > 0 || !at_once, "it looked all the time");
     meet(job)?;
@@ -126,7 +128,7 @@ fn full(job: &Job) -> Checked {
     Ok(meet(job)?)
 }
 
-/// A thread finds a name while another one waits for a message that only comes afterwards.
+/// A thread finds a name while another one waits for a message that is sent only afterwards.
 fn names(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     if job.rank().0 == 1 {
@@ -146,7 +148,7 @@ fn names(job: &Job) -> Checked {
     Ok(())
 }
 
-/// Long messages arrive bit by bit, also if their poster has finished.
+/// Long messages arrive unchanged, even if the rank that posted them has finished.
 fn long(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     let sizes = [16_384, 16_385, 100_000, 1 << 20, (8 << 20) + 13];
@@ -192,7 +194,7 @@ fn same(mut message: Message, content: &dyn Fn(u32, usize) -> Vec<u8>) -> Result
     Ok(())
 }
 
-/// Time from post to retrieval, as half a round trip. To look at, not to check.
+/// Prints the time from post to retrieval, as half a round trip. It checks nothing.
 fn rate(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     let me = job.rank().0;

@@ -3,11 +3,12 @@
 use super::*;
 
 pub const THREADS: u32 = 3;
-/// Messages of each thread, where the second word does not say how many.
+/// Number of messages of each thread, unless the second argument sets it.
 const MESSAGES: u32 = 1500;
 const DEEP: usize = 5;
 
-/// Threads of all ranks post, threads of rank 0 retrieve: every message once, and never more than the depth between.
+/// Threads of all ranks post and threads of rank 0 retrieve: every message arrives once, and the mailbox
+/// never exceeds its depth.
 pub fn many(job: &Job) -> Checked {
     let endpoint = job.endpoint();
     let each = std::env::args().nth(2).map_or(Ok(MESSAGES), |text| text.parse())?;
@@ -65,7 +66,8 @@ fn produce(endpoint: &Endpoint, number: u32, each: u32) -> Result<(), Error> {
             1 => post_trying(&sender, message)?,
             _ => post_in_time(&sender, message)?,
         }
-        // Retrievals are counted before they begin and posts after they end, so this can only be too small.
+        // Retrievals are counted before they begin and posts after they end, so the difference can only be
+        // too small.
         let posted = counts.fetch_add(0, 1)? + 1;
         let retrieved = counts.fetch_add(8, 0)?;
         assert!(posted <= retrieved + DEEP as u64, "{posted} posted, {retrieved} retrieved");
@@ -92,12 +94,13 @@ fn post_in_time(sender: &canele::MailboxSender, mut message: Message) -> Result<
             Err(PostError::Failed(error)) => return Err(error),
             Err(PostError::Full(back)) => message = back,
         }
-        // An owner on another host that is always asked in vain, because its answer takes longer, is never posted to.
+        // The wait grows: with a short one, an owner on another host would always answer too late, and
+        // nothing would be posted.
         wait *= 2;
     }
 }
 
-/// Lengths of all kinds: in a cell, in the payload ring, in a region.
+/// Makes messages of all kinds of lengths: in a cell, in the payload ring, in a region.
 pub fn written(producer: u32, item: u32) -> Message {
     let words = [2, 10, 500, 6, 8000][item as usize % 5];
     let mut message = Message::new();

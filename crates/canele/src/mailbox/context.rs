@@ -1,4 +1,5 @@
-//! The state that the mailboxes of one rank share: their numbers, the regions of messages, and messages still on their way out.
+//! The state that the mailboxes of one rank share: their numbers, the regions of messages, and messages that
+//! have not left yet.
 
 use canele_sys::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,7 +12,7 @@ use super::table::MailboxTable;
 use crate::message::pool::Pool;
 use crate::{Error, Flow, Rank, Request};
 
-/// Where a message goes: its flow, receiver and tag.
+/// The destination of a message: flow, receiver and tag.
 pub type Destination = (FlowId, Rank, Tag);
 
 /// The state that the mailboxes of one endpoint share.
@@ -20,15 +21,15 @@ pub struct MailboxContext {
     pub pool: Arc<Pool>,
     pub table: Arc<MailboxTable>,
     numbers: AtomicU32,
-    /// Messages that found no room in the rail at once, or no credit; they have their slots.
+    /// Messages that found no room in the rail, or no credit; they have their slots.
     leaving: Mutex<Vec<Request<u8>>>,
-    /// How many these are, so that a post need not look for none.
+    /// The number of these messages, so that a post checks it without the lock.
     count: AtomicUsize,
-    /// Numbers of what is deposited with owners on other hosts.
+    /// The next number for data deposited with owners on other hosts.
     deposits: AtomicU32,
-    /// How often an owner on another host has woken a poster of this rank.
+    /// Number of wake-ups that owners on other hosts have sent to this rank.
     pub woken: AtomicU64,
-    /// What stands for the books of their mailboxes.
+    /// The stand-in for the books of their mailboxes.
     absent: OnceLock<Arc<RegionMemory>>,
 }
 
@@ -50,7 +51,7 @@ impl MailboxContext {
         })
     }
 
-    /// Books of a mailbox on another host.
+    /// Returns stand-in books for a mailbox on another host.
     pub fn absent_books(&self, owner: Rank) -> Result<Slots, Error> {
         let far = match self.absent.get() {
             Some(far) => far.clone(),
@@ -62,13 +63,13 @@ impl MailboxContext {
         Ok(Slots::absent(far, owner))
     }
 
-    /// A number for something that is deposited.
+    /// Returns a number for a deposit.
     pub fn deposit_number(&self) -> u32 {
         self.deposits.fetch_add(1, Relaxed)
     }
 
-    /// Deposits data for a mailbox on another host, under a number; it leaves while this rank is in the library, and before it
-    /// finishes.
+    /// Deposits data for a mailbox on another host under a number. The data leaves while this rank is in the
+    /// library, and before it finishes.
     pub fn deposit(&self, to: Rank, mailbox: Tag, number: u32, data: Vec<u8>) -> Result<(), Error> {
         let of = [mailbox.0.into(), number.into()];
         let Deposit { head: (flow, tag, head), data: way } = self.engine.deposit(of, data.len())?;
@@ -82,7 +83,7 @@ impl MailboxContext {
         self.count.fetch_add(1, Relaxed);
     }
 
-    /// A number for a mailbox of this rank.
+    /// Returns a number for a mailbox of this rank.
     pub fn number(&self) -> Tag {
         Tag(self.numbers.fetch_add(1, Relaxed))
     }
@@ -91,7 +92,7 @@ impl MailboxContext {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message; at the deadline what has not left is kept, to leave as soon as it can.
+    /// Sends a message. Data that has not left at the deadline is kept, to leave as soon as it can.
     #[inline(always)]
     pub fn send(
         &self,
@@ -114,7 +115,7 @@ impl MailboxContext {
         }
     }
 
-    /// A copy leaves as soon as it can, deadline or not.
+    /// Waits for a copy until the deadline; later it leaves as soon as it can.
     #[cold]
     fn wait_for_copy(&self, copy: Pending, deadline: Option<Instant>) -> Result<(), Error> {
         match self.engine.wait(copy, deadline) {
@@ -141,14 +142,15 @@ impl MailboxContext {
         }
     }
 
-    /// Forgets what has left meanwhile. What could not leave has an owner that is gone, as the next post will say.
+    /// Removes messages that have left. A message that could not leave has a dead owner, which the next post
+    /// reports.
     fn reap(&self) {
         let mut leaving = self.leaving();
         leaving.retain_mut(|request| !request.test().unwrap_or(false));
         self.count.store(leaving.len(), Relaxed);
     }
 
-    /// Waits until everything has left. What is for a rank that is gone is lost, as what it did not retrieve.
+    /// Waits until everything has left. Messages for a dead rank are lost, like those it did not retrieve.
     pub fn flush(&self) -> Result<(), Error> {
         let leaving = std::mem::take(&mut *self.leaving());
         leaving.into_iter().try_for_each(|mut request| match request.block(None) {

@@ -1,4 +1,4 @@
-//! Making mailboxes, and finding those of others by their names.
+//! Creates mailboxes, and finds those of other ranks by name.
 
 use canele_sys::atomic::{AtomicU64, AtomicUsize};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::job::deadline;
 use crate::{Endpoint, Error, RemoteRegion};
 
 impl Endpoint {
-    /// Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name.
+    /// Creates a mailbox with room for `depth` messages, which ranks of all hosts find by its name.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let endpoint = job.endpoint();
@@ -38,7 +38,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// The name is taken; a depth of 0; not enough memory.
+    /// The name is taken, the depth is 0, or there is not enough memory.
     pub fn create_mailbox(&self, name: &str, depth: usize) -> Result<Mailbox, Error> {
         if depth == 0 {
             return Err(Error::Lengths { what: "messages in a mailbox", given: 0, needed: 1 });
@@ -71,10 +71,10 @@ impl Endpoint {
         })
     }
 
-    /// Finds a mailbox that any rank, this one too, has created or will create; waits for it at most `wait`.
+    /// Finds a mailbox that any rank, including this one, has created or will create; waits at most `wait`.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; its owner has finished or died.
+    /// The time is over ([`Error::Deadline`]), or its owner has finished or died.
     pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<MailboxSender, Error> {
         let at = deadline(wait);
         let books = self.find_published(&format!("mailbox {name}"), at)?;
@@ -88,7 +88,7 @@ impl Endpoint {
         Ok(MailboxSender { engine, context, owner, number, slots, elsewhere })
     }
 
-    /// The number of a mailbox on another host.
+    /// Returns the number of a mailbox on another host.
     fn ask_number(&self, books: &RemoteRegion, at: Option<Instant>) -> Result<Tag, Error> {
         let question = [FIND, books.id.index.into(), books.id.generation.into()];
         let answer = self.engine.ask_owner(books.owner(), question, None, at)?;

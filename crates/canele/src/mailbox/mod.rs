@@ -1,15 +1,16 @@
 //! Mailboxes (DECK): created with a name and a depth, found by name, posted to by many and retrieved from by many.
 //!
-//! A thin layer: a post is a tagged message on one flow, whose tag is the mailbox's number at its owner; the depth is
-//! kept in a small region that posters reach one-sidedly (`slots`); a poster that sleeps because the box is full is woken
-//! by an empty message on another flow. Messages of a rank to itself take the same way.
+//! A thin layer: a post is a tagged message on one flow, whose tag is the mailbox's number at its owner. The
+//! depth is kept in a small region that posting ranks access one-sidedly (`slots`). A rank that sleeps
+//! because the mailbox is full is woken by an empty message on another flow. Messages of a rank to itself
+//! take the same way.
 //!
-//! Posters of other hosts ask the owner's library for a place (`table`), and what would lie in a region goes to the owner with
-//! the post.
+//! Ranks of other hosts ask the owner's library for a place (`table`). Data that would lie in a region goes
+//! to the owner with the post.
 //!
 //! ```text
 //!   poster ── a place? ──▶ owner: takes one in the books ── taken ──▶ poster ── post ──▶
-//!                                                        └─ full: noted, woken as any that sleeps
+//!                                                        └─ full: noted, woken like any sleeper
 //! ```
 
 mod context;
@@ -34,44 +35,44 @@ use slots::Slots;
 use table::Deposited;
 use waiting_posts::{Known, Post, Waiting, WaitingPosts};
 
-/// Posts; the tag is the mailbox's number at its owner.
+/// The flow of posts; the tag is the mailbox's number at its owner.
 const POSTS: FlowId = FlowId(10);
-/// Wake-ups from a mailbox's owner to posters; the tag is the same.
+/// The flow of wake-ups from a mailbox's owner to posting ranks; the tag is the mailbox's number.
 const WAKES: FlowId = FlowId(11);
 
-/// A mailbox of this rank, shared by its threads. Dropping it closes it: what was not retrieved is lost, and posters
-/// get [`Error::Closed`].
+/// A mailbox of this rank, shared by its threads. Dropping it closes it: remaining messages are lost, and
+/// ranks that post get [`Error::Closed`].
 pub struct Mailbox {
     engine: Arc<Engine>,
     context: Arc<MailboxContext>,
     name: String,
     number: Tag,
     slots: Slots,
-    /// Where the slots lie; given up last.
+    /// The region of the slots; dropped last.
     region: Region,
-    /// Messages that came, by sender.
+    /// Number of messages received from each sender.
     got: Arc<[AtomicU64]>,
-    /// Messages that wait for what was deposited with them.
+    /// Messages that wait for their deposits.
     waiting_posts: WaitingPosts,
-    /// How many messages came that may wait for what was deposited with them.
+    /// Number of received messages that may wait for their deposits.
     held: AtomicUsize,
-    /// [`EngineView::count_gone`] when slots of ranks that are gone were last given back.
+    /// [`EngineView::count_gone`] when slots of dead ranks were last given back.
     settled: AtomicUsize,
     /// The number of deaths that retrievals have reported.
     reported_deaths: AtomicUsize,
 }
 
-/// What ends a wait of a retrieval.
+/// The event that ends a wait of a retrieval.
 enum RetrievalStep {
-    /// A message came.
+    /// A message arrived.
     Came(Post),
-    /// One that waited is all here, or never will be.
+    /// A waiting message is complete, or never will be.
     Ready(Waiting, Known),
-    /// There are places again of a rank that is gone.
+    /// Places of a dead rank are free again.
     Places,
 }
 
-/// What ends a wait inside the engine.
+/// The event that ends a wait inside the engine.
 enum EngineStep {
     Came(Matched),
     Ready(Box<(Waiting, Known)>),
@@ -79,21 +80,21 @@ enum EngineStep {
 }
 
 impl Mailbox {
-    /// Takes the next message out; waits for one.
+    /// Takes the next message; waits for one.
     ///
     /// # Errors
-    /// A rank died: every waiting retrieval is told once, naming it, and the next one works as before. The message's
-    /// sender died before its data came. All other ranks have finished or died, nothing of theirs is left, and this thread
-    /// is the only one of its rank ([`Failure::NoSenderLeft`]).
+    /// A rank died: every waiting retrieval reports this once, naming the rank, and the next one works. The
+    /// message's sender died before its data arrived. All other ranks have finished or died without further
+    /// messages, and this is the only thread of its rank ([`Failure::NoSenderLeft`]).
     #[inline]
     pub fn retrieve(&self) -> Result<Message, Error> {
         self.retrieve_until(None)
     }
 
-    /// Takes the next message out, if there is one.
+    /// Takes the next message, if there is one.
     ///
     /// # Errors
-    /// As [`Mailbox::retrieve`].
+    /// Returns the errors of [`Mailbox::retrieve`].
     pub fn try_retrieve(&self) -> Result<Option<Message>, Error> {
         match self.retrieve_until(Some(Instant::now())) {
             Ok(message) => Ok(Some(message)),
@@ -102,10 +103,10 @@ impl Mailbox {
         }
     }
 
-    /// Takes the next message out; waits for one at most `wait`.
+    /// Takes the next message; waits for one at most `wait`.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; else as [`Mailbox::retrieve`].
+    /// The time is over ([`Error::Deadline`]); all errors of [`Mailbox::retrieve`].
     pub fn retrieve_deadline(&self, wait: Duration) -> Result<Message, Error> {
         self.retrieve_until(deadline(wait))
     }
@@ -134,7 +135,7 @@ impl Mailbox {
         }
     }
 
-    /// The general path: whatever came, or comes until the deadline, and is all here.
+    /// Takes the next complete message until the deadline, by the general path.
     #[inline(never)]
     fn retrieve_any(&self, mut came: Option<Post>, deadline: Option<Instant>) -> Result<Message, Error> {
         let reported_deaths = self.reported_deaths.load(Relaxed);
@@ -162,14 +163,14 @@ impl Mailbox {
         }
     }
 
-    /// What came from `from`, as a message.
+    /// Makes a message of the data that arrived from `from`.
     #[inline(never)]
     fn open(&self, from: Rank, arrived: Option<Arrived>, known: Known) -> Result<Message, Error> {
         match arrived {
             Some(Arrived::Whole(message)) => Ok(message),
             Some(Arrived::Described(region, described)) => match (described.deposited(region), known) {
                 (Some(_), Some(data)) => described.of(data?),
-                // Only ranks of other hosts deposit.
+                // Only ranks of other hosts deposit data.
                 (Some(_), None) => Err(Failure::RegionLost(from).into()),
                 (None, _) => described.reach(&self.engine, region),
             },
@@ -179,7 +180,7 @@ impl Mailbox {
         }
     }
 
-    /// What a poster on another host deposited with its message: it may still be on its way.
+    /// Returns the deposit that a rank of another host sent with its message; it may still be under way.
     fn deposited(&self, from: Rank, number: u32) -> Known {
         match self.context.table.take(self.number, from, number) {
             Deposited::Here(data) => Some(Ok(data)),
@@ -188,7 +189,7 @@ impl Mailbox {
         }
     }
 
-    /// Waits for a message, however long.
+    /// Waits for a message of any length.
     fn wait(&self, reported_deaths: usize, deadline: Option<Instant>) -> Result<RetrievalStep, Error> {
         let want = Want { source: None, tag: Some(self.number) };
         let what = || format!("a message in the {}", self.name);
@@ -204,7 +205,7 @@ impl Mailbox {
             if self.settle(view) && self.slots.has_sleepers() {
                 return Some(Ok(EngineStep::Places));
             }
-            // Now that the dead keep no place: what will not come any more.
+            // Dead ranks keep no place by now, so this finds deposits that will not arrive any more.
             let lost = |from, number| {
                 self.deposited(from, number)
                     .or_else(|| view.why_gone(from).map(|failure| Err(failure.into())))
@@ -236,11 +237,11 @@ impl Mailbox {
         }
     }
 
-    /// A message came; says whether its slot is held until it is known to be all here. Called before another thread can come
-    /// into the engine, and so is `settle`.
+    /// Counts a received message. Returns true if its slot is held until the message is known to be complete.
+    /// Called before another thread can enter the engine; the same holds for `settle`.
     #[inline(always)]
     fn count(&self, status: &Status) -> bool {
-        // Only one thread at a time is in the engine, so neither count needs an atomic addition.
+        // Only one thread at a time is in the engine, so neither counter needs an atomic addition.
         let got = &self.got[status.source.0 as usize];
         got.store(got.load(Relaxed) + 1, Relaxed);
         let held = (status.bytes == DESCRIPTION || !self.waiting_posts.is_empty())
@@ -253,7 +254,7 @@ impl Mailbox {
         held
     }
 
-    /// A message is all here, or never will be: gives back its slot if that is still held.
+    /// Gives back the slot of a message that is complete, or never will be, if the slot is still held.
     fn release(&self, held: bool) -> Result<(), Error> {
         self.engine.ask(|_| {
             self.held.store(self.held.load(Relaxed) - 1, Relaxed);
@@ -261,8 +262,9 @@ impl Mailbox {
         })
     }
 
-    /// Gives back the slots of ranks that are gone, all of whose messages that came have been retrieved or wait; says whether
-    /// there were any. A rank that finished leaves one if the answer to its question came after its deadline.
+    /// Gives back the slots of dead ranks whose received messages have all been retrieved or wait. Returns
+    /// true if there were any. A finished rank leaves a slot if the answer to its request came after its
+    /// deadline.
     fn settle(&self, view: &EngineView) -> bool {
         let gone_count = view.count_gone();
         if self.settled.load(Relaxed) == gone_count {
@@ -271,8 +273,8 @@ impl Mailbox {
         let gone = |rank: &Rank| view.gone(*rank).is_some();
         let let_go = self.waiting_posts.let_go(|rank| gone(&rank));
         self.slots.free(let_go);
-        // A rank may have ended between noting a slot and taking it. As long as that cannot be told from a living one that is about to
-        // take a slot, so many are not given back: the box never holds more than it is deep.
+        // A rank may have ended between noting a slot and taking it. As long as a living rank may be about to
+        // take one, so many slots are kept. So the mailbox never holds more than its depth.
         let doubtful = self.slots.doubtful(self.got.len() as u32);
         let mut to_keep = doubtful;
         let mut any = let_go > 0;
@@ -286,7 +288,7 @@ impl Mailbox {
                 got.store(got.load(Relaxed) + sure, Relaxed);
                 self.slots.free(sure);
             }
-            // Only while no message is on its way from the engine to its deposit.
+            // This is done only while no message is on its way from the engine to its deposit.
             if self.held.load(Relaxed) == 0 {
                 self.context.table.forget(self.number, rank);
             }
@@ -301,11 +303,11 @@ impl Mailbox {
         if self.slots.has_sleepers() { self.wake() } else { Ok(()) }
     }
 
-    /// Wakes the posters that sleep because the box was full.
+    /// Wakes the ranks that sleep because the mailbox was full.
     #[cold]
     fn wake(&self) -> Result<(), Error> {
         self.slots.wake(self.got.len() as u32, |rank| {
-            // At once or later, but never waiting for a poster; one that is gone need not be woken.
+            // The wake-up is sent now or later, without waiting for the receiver; a dead rank needs none.
             match self.context.send((WAKES, rank, self.number), &[], Some(Instant::now())) {
                 Err(Error::Failed(_)) => Ok(()),
                 sent => sent,
@@ -318,9 +320,9 @@ impl Drop for Mailbox {
     fn drop(&mut self) {
         self.context.table.remove(self.number);
         self.slots.close();
-        // After the end of the job all of this is forgotten already.
+        // After the end of the job the launcher has removed the names already.
         self.region.withdraw_names();
-        // Data that was deposited for it is gone.
+        // Data deposited for this mailbox is lost.
         while let Ok(Some(_)) | Err(Error::Failed(Failure::RegionLost(_))) = self.try_retrieve() {}
         let _ = self.wake();
     }

@@ -21,17 +21,17 @@ pub struct MailboxSender {
     pub(super) owner: Rank,
     pub(super) number: Tag,
     pub(super) slots: Slots,
-    /// Its owner runs on another host; there is nothing in the books here.
+    /// Its owner runs on another host, so the local books are a stand-in.
     pub(super) elsewhere: bool,
 }
 
-/// Why a message was not posted.
+/// The error of a message that was not posted.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
-    /// The mailbox was full, at once or until the deadline; here is the message.
+    /// The mailbox was full, immediately or until the deadline. The message is returned.
     #[error("the mailbox is full: a message must be retrieved first")]
     Full(Message),
-    /// It failed.
+    /// Another error.
     #[error(transparent)]
     Failed(#[from] Error),
 }
@@ -42,12 +42,12 @@ impl MailboxSender {
         self.owner
     }
 
-    /// Posts a message; waits while the mailbox is full. To a mailbox of another host that takes a round trip at least, for which
-    /// the owner must be in some call that makes progress; a long message is copied out, and leaves while this rank is in the
-    /// library.
+    /// Posts a message; waits while the mailbox is full. For a mailbox of another host this takes at least
+    /// one round trip, and the owner must be in a call that makes progress. A long message is copied, and
+    /// leaves while this rank is in the library.
     ///
     /// # Errors
-    /// The owner has closed the mailbox, finished or died; no memory for a long message.
+    /// The owner has closed the mailbox, finished or died, or there is no memory for a long message.
     #[inline]
     pub fn post(&self, message: Message) -> Result<(), Error> {
         if let Some(bytes) = message.bare() {
@@ -67,10 +67,10 @@ impl MailboxSender {
         }
     }
 
-    /// Posts a message if the mailbox is not full, which an owner on another host is asked.
+    /// Posts a message if the mailbox is not full; an owner on another host is asked.
     ///
     /// # Errors
-    /// [`PostError::Full`] with the message; else as [`MailboxSender::post`].
+    /// Returns [`PostError::Full`] with the message, and the errors of [`MailboxSender::post`].
     #[allow(clippy::result_large_err)] // The message comes back as it is.
     pub fn try_post(&self, message: Message) -> Result<(), PostError> {
         let sealed = message.seal(&self.context.pool)?;
@@ -83,10 +83,10 @@ impl MailboxSender {
         }
     }
 
-    /// Posts a message; waits while the mailbox is full, but not longer than `wait`.
+    /// Posts a message; waits while the mailbox is full, but at most `wait`.
     ///
     /// # Errors
-    /// [`PostError::Full`] with the message; else as [`MailboxSender::post`].
+    /// Returns [`PostError::Full`] with the message, and the errors of [`MailboxSender::post`].
     #[allow(clippy::result_large_err)] // As above.
     pub fn post_deadline(&self, message: Message, wait: Duration) -> Result<(), PostError> {
         let sealed = message.seal(&self.context.pool)?;
@@ -106,7 +106,7 @@ impl MailboxSender {
         }
     }
 
-    /// Sends a message that lies in a region and has its slot. An owner on another host gets all of it.
+    /// Sends a message in a region that has its slot. An owner on another host gets all of its data.
     #[inline(never)]
     fn send_region(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
         if !self.elsewhere {
@@ -125,7 +125,7 @@ impl MailboxSender {
         if let Err(Error::Failed(_)) = result
             && !self.elsewhere
         {
-            self.slots.give_up(self.engine.rank()); // An owner that accepts nothing from here may from others.
+            self.slots.give_up(self.engine.rank()); // An owner that refuses this rank may accept others.
         }
         result
     }
@@ -153,7 +153,7 @@ impl MailboxSender {
         })
     }
 
-    /// Says whether the owner has woken posters of this rank.
+    /// Returns true if the owner has woken this rank.
     fn take_wakes(&self, view: &mut EngineView) -> bool {
         let wakes = Want { source: Some(self.owner), tag: Some(self.number) };
         let mut any = false;
@@ -164,7 +164,7 @@ impl MailboxSender {
         any
     }
 
-    /// Waits for a slot where the books are on another host: asks the owner, and again when it says that there may be a slot.
+    /// Waits for a slot of a mailbox on another host: asks the owner, and asks again after each wake-up.
     fn wait_for_answer(&self, deadline: Option<Instant>) -> Result<(), Error> {
         let (owner, woken) = (self.owner, &self.context.woken);
         loop {
@@ -173,7 +173,7 @@ impl MailboxSender {
                 return Ok(());
             }
             let what = || format!("room in a mailbox of {owner}");
-            // Whichever thread takes it, a wake-up is for all of this rank.
+            // A wake-up counts for all threads of this rank, whichever thread takes it.
             self.engine.wait_until(deadline, what, |view| {
                 if self.take_wakes(view) {
                     woken.fetch_add(1, Relaxed);
@@ -186,7 +186,8 @@ impl MailboxSender {
         }
     }
 
-    /// Asks the owner for a slot; if there is none it wakes this rank when there may be one, if that `matters`.
+    /// Asks the owner for a slot. If there is none and `matters` is true, the owner wakes this rank when
+    /// there may be one.
     fn ask_for_slot(&self, matters: bool, deadline: Option<Instant>) -> Result<bool, Error> {
         let number = self.number.0.into();
         let (question, undo) = ([TAKE, number, matters.into()], [GIVE_BACK, number, 0]);

@@ -1,15 +1,17 @@
-//! A mailbox's books: a small region of its owner that all posters reach, so that its depth holds exactly.
+//! The books of a mailbox: a small region of its owner that posting ranks access, so that its depth holds
+//! exactly.
 //!
 //! ```text
-//!     0  posted      slots taken so far, by posters; the top bit closes the box
-//!     8  depth, number: written once, before the box is published
+//!     0  posted      slots taken so far, by posting ranks; the top bit closes the mailbox
+//!     8  depth, number: written once, before the mailbox is published
 //!    64  retrieved   slots given back so far, by the owner
-//!    72  sleepers    whether any poster may sleep
-//!   128  of rank 0:  slots it noted so far, whether it may sleep           one line per rank
+//!    72  sleepers    1 if a posting rank may sleep
+//!   128  of rank 0:  slots it noted so far, 1 if it may sleep              one line per rank
 //! ```
-//! A slot is taken when `posted − retrieved` is less than the depth. A poster reads `retrieved` only when the value it
-//! remembers says that the box is full, so a post and a retrieval mostly write lines that no other rank has touched. It notes a slot
-//! before it takes it, so that the slots of one that dies are found: there are never more slots taken than noted.
+//! A slot is taken when `posted − retrieved` is less than the depth. A posting rank reads `retrieved` only
+//! when its remembered value says that the mailbox is full. So a post and a retrieval mostly write lines that
+//! no other rank has touched. A rank notes a slot before it takes it, so that the slots of a dead rank are
+//! found. There are never more slots taken than noted.
 
 use std::sync::Arc;
 
@@ -26,31 +28,31 @@ const SLEEPERS: usize = 72;
 const RANKS: usize = 128;
 const CLOSED: u64 = 1 << 63;
 
-/// The books of one mailbox, as its owner or a poster sees them.
+/// The books of one mailbox, as its owner or a posting rank sees them.
 pub struct Slots {
     far: Arc<RegionMemory>,
     owner: Rank,
     depth: u64,
-    /// The last value of `retrieved` seen: never more than the real one.
+    /// The last value of `retrieved` that was read: never more than the real one.
     seen: AtomicU64,
 }
 
 impl Slots {
-    /// How long the region is, in bytes.
+    /// Returns the length of the region in bytes.
     pub fn bytes(ranks: u32) -> usize {
         RANKS + 64 * ranks as usize
     }
 
-    /// Opens the books of a new box.
+    /// Creates the books of a new mailbox.
     pub fn create(far: Arc<RegionMemory>, owner: Rank, depth: u64, number: Tag) -> Self {
         let slots = Self { far, owner, depth, seen: AtomicU64::new(0) };
-        // Relaxed: a name that is published later, through the launcher, leads here.
+        // Relaxed: the name is published later, through the launcher.
         slots.word(DEPTH).store(depth, Relaxed);
         slots.word(NUMBER).store(number.0.into(), Relaxed);
         slots
     }
 
-    /// The books of a box that was found, and its number; nothing if they are too short for so many ranks.
+    /// Returns the books of a found mailbox, and its number; none if they are too short for so many ranks.
     pub fn open(far: Arc<RegionMemory>, owner: Rank, ranks: u32) -> Option<(Self, Tag)> {
         let mut slots = Self { far, owner, depth: 0, seen: AtomicU64::new(0) };
         (slots.far.len() >= Self::bytes(ranks)).then_some(())?;
@@ -59,8 +61,8 @@ impl Slots {
         Some((slots, number))
     }
 
-    /// Books that are not here, over memory of as many bytes as books have: there is never a place in them, so that posters turn to
-    /// the owner.
+    /// Makes stand-in books for a mailbox on another host. They never have a place, so posting ranks ask the
+    /// owner.
     pub fn absent(far: Arc<RegionMemory>, owner: Rank) -> Self {
         Self { far, owner, depth: 0, seen: AtomicU64::new(0) }
     }
@@ -70,7 +72,7 @@ impl Slots {
         self.far.word(offset).expect("the region has a line for every rank")
     }
 
-    /// How many messages the box holds.
+    /// Returns the number of messages that the mailbox holds.
     pub fn depth(&self) -> u64 {
         self.depth
     }
@@ -86,15 +88,17 @@ impl Slots {
     /// Takes a slot for `me`, if there is one.
     #[inline(always)]
     pub fn try_take(&self, me: Rank) -> Result<bool, Error> {
-        // Not noted if there is none now: one that waits asks again and again, and must not keep the owner in doubt.
+        // Without room nothing is noted: a waiting rank asks again and again, and must not make the owner's
+        // count uncertain.
         let posted = self.word(POSTED).load(Relaxed);
         if posted & CLOSED == 0 && !self.has_room(posted) {
             return Ok(false);
         }
-        // Relaxed: what follows publishes it.
+        // Relaxed: the next operation publishes it.
         self.noted_by(me).fetch_add(1, Relaxed);
         let more = |posted| (posted & CLOSED == 0 && self.has_room(posted)).then_some(posted + 1);
-        // Release: a rank that sees the slot taken sees it noted (`doubtful`). The message itself is what publishes anything else.
+        // Release: a rank that sees the slot taken sees it noted (`doubtful`). All other data is published by
+        // the message itself.
         match self.word(POSTED).fetch_update(Release, Relaxed, more) {
             Ok(_) => Ok(true),
             Err(posted) => self.not_taken(me, posted),
@@ -107,11 +111,12 @@ impl Slots {
         if posted & CLOSED != 0 { Err(Error::Closed(self.owner)) } else { Ok(false) }
     }
 
-    /// Gives back a slot that `me` took for a message that could not be sent: the owner is gone, or accepts none.
+    /// Gives back a slot that `me` took for a message that could not be sent: the owner is gone, or accepts
+    /// none.
     #[cold]
     pub fn give_up(&self, me: Rank) {
-        // In this order, and Release: taken slots are always noted. Should the owner look in between while another rank has died, the box
-        // may hold one message more from now on, rather than one less.
+        // This order, with Release, keeps taken slots noted. If the owner reads in between while another rank
+        // has died, the mailbox may later hold one message more, rather than one less.
         self.word(POSTED).fetch_sub(1, Relaxed);
         self.noted_by(me).fetch_sub(1, Release); // pairs with the acquire load in `left_by`
     }
@@ -120,24 +125,24 @@ impl Slots {
     fn has_room(&self, posted: u64) -> bool {
         let room = |retrieved| posted.saturating_sub(retrieved) < self.depth;
         room(self.seen.load(Relaxed)) || {
-            // SeqCst: after `may_sleep` has said that we may, either we see the slot or the owner sees us.
+            // SeqCst: after the mark of `may_sleep`, this rank sees the slot or the owner sees the mark.
             let retrieved = self.word(RETRIEVED).load(SeqCst);
             self.seen.fetch_max(retrieved, Relaxed);
             room(retrieved)
         }
     }
 
-    /// `me` is going to sleep until there may be a slot. It must look once more afterwards.
+    /// Marks that `me` will sleep until there may be a slot. It must check once more afterwards.
     pub fn may_sleep(&self, me: Rank) {
-        // SeqCst, all of them, and in `freed` and `wake`: one order, in which the owner's slot comes before our next
-        // look or our marks before the owner's look at them.
+        // SeqCst for all of them, and in `free` and `wake`: there is one order. In it the owner's slot
+        // precedes our next check, or our marks precede the owner's check.
         if self.sleeper(me).load(SeqCst) == 0 || self.word(SLEEPERS).load(SeqCst) == 0 {
             self.sleeper(me).store(1, SeqCst);
             self.word(SLEEPERS).store(1, SeqCst);
         }
     }
 
-    /// The owner gives slots back. Only from within the engine, where one thread is at a time.
+    /// Gives slots back, as the owner. Called only from within the engine, where one thread is at a time.
     #[inline(always)]
     pub fn free(&self, slots: u64) {
         let retrieved = self.word(RETRIEVED);
@@ -150,26 +155,29 @@ impl Slots {
         self.word(SLEEPERS).load(SeqCst) != 0
     }
 
-    /// Calls `wake` for every rank in which a poster may sleep, as long as it succeeds.
+    /// Calls `wake` for every rank that may have a sleeping thread, as long as it succeeds.
     pub fn wake(&self, ranks: u32, wake: impl FnMut(Rank) -> Result<(), Error>) -> Result<(), Error> {
         self.word(SLEEPERS).store(0, SeqCst);
         (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).try_for_each(wake)
     }
 
-    /// How many of the slots `rank` noted, `got` of whose messages came, it left behind when it ended.
+    /// Returns how many slots `rank` noted beyond its `got` received messages: those that it left when it
+    /// ended.
     pub fn left_by(&self, rank: Rank, got: u64) -> u64 {
         self.noted_by(rank).load(Acquire).saturating_sub(got)
     }
 
-    /// How many slots of all `ranks` are noted and were never taken, at most: their posters are between the two, or ended there.
+    /// Returns the greatest number of slots that are noted and not taken. Their ranks are between the two
+    /// steps, or ended there.
     pub fn doubtful(&self, ranks: u32) -> u64 {
-        // In this order: what is taken here is noted by the time of the other loads (pairs with the release in `try_take`).
+        // This order matters: slots that are taken here are noted before the other loads (pairs with the
+        // release in `try_take`).
         let taken = self.word(POSTED).load(Acquire) & !CLOSED;
         let noted = (0..ranks).map(|rank| self.noted_by(Rank(rank)).load(Acquire)).sum::<u64>();
         noted.saturating_sub(taken)
     }
 
-    /// No more posts.
+    /// Closes the mailbox for posts.
     pub fn close(&self) {
         self.word(POSTED).fetch_or(CLOSED, SeqCst);
     }

@@ -1,5 +1,5 @@
-//! The table of this rank's mailboxes, for posters of other hosts: they cannot reach the books, so they ask for places, and what they
-//! cannot have read from a region of theirs they deposit here.
+//! The table of this rank's mailboxes for ranks of other hosts. Those cannot access the books, so they ask
+//! for places. They deposit here the data that the owner cannot read from their regions.
 //!
 //! Called from within the engine, where one thread is at a time. Never calls the library.
 
@@ -13,51 +13,52 @@ use super::WAKES;
 use super::slots::Slots;
 use crate::Rank;
 
-/// Asks for a place in the box with a number; if there is none, and the third word is not 0, to be woken when there may be one.
+/// Asks for a place in the mailbox with a number. If there is none and the third word is not 0, asks for a
+/// wake-up when there may be one.
 pub const TAKE: u64 = 0;
-/// Gives such a place back, because no poster waits for it any more.
+/// Gives such a place back, because no thread waits for it any more.
 pub const GIVE_BACK: u64 = 1;
-/// Asks for the number of the box whose books are a region: its index and its generation.
+/// Asks for the number of the mailbox whose books are a region: its index and its generation.
 pub const FIND: u64 = 2;
 
 /// The answer if there is no place.
 pub const FULL: u64 = 0;
-/// The answer if one was taken.
+/// The answer if a place was taken.
 pub const TAKEN: u64 = 1;
 
-/// A number of a box is told with this added, so that it is not 0.
+/// An offset added to the number of a mailbox in an answer, so that the answer is not 0.
 pub const FOUND: u64 = 1 << 32;
 
-/// The mailboxes of this rank, and what was deposited for them.
+/// The mailboxes of this rank, and the data deposited for them.
 #[derive(Default)]
 pub struct MailboxTable(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
-    /// By number.
+    /// The mailboxes by number.
     boxes: HashMap<u64, Entry>,
-    /// What was deposited, by box and poster; nothing where it did not come as announced. A poster
-    /// deposits for messages that hold a place in the box, so it has no more here than the box is deep.
+    /// The deposits by mailbox and rank; none if one did not arrive as announced. A rank deposits only for
+    /// messages that hold a place, so its deposits never exceed the mailbox's depth.
     deposits: HashMap<(u64, Rank), Deposits>,
 }
 
-/// By the poster's numbers for them.
+/// Deposits by the numbers that their rank chose.
 type Deposits = HashMap<u32, Option<Vec<u8>>>;
 
 struct Entry {
     books: RegionId,
     slots: Slots,
-    /// Messages that came, by sender.
+    /// Number of messages received from each sender.
     got: Arc<[AtomicU64]>,
 }
 
-/// What is known of a deposit.
+/// The state of a deposit.
 pub enum Deposited {
-    /// It is here.
+    /// The deposit has arrived.
     Here(Vec<u8>),
-    /// It has not come.
+    /// The deposit has not arrived yet.
     Expected,
-    /// It will not come: it did not as announced, or the box is closed.
+    /// The deposit will not arrive: it was not as announced, or the mailbox is closed.
     Lost,
 }
 
@@ -66,24 +67,24 @@ impl MailboxTable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A box is there from now on, with books as its posters see them.
+    /// Adds a mailbox, with the books that posting ranks see.
     pub fn add(&self, number: Tag, books: RegionId, slots: Slots, got: Arc<[AtomicU64]>) {
         self.open().boxes.insert(number.0.into(), Entry { books, slots, got });
     }
 
-    /// A box is closed; what was deposited for it goes.
+    /// Removes a closed mailbox and its deposits.
     pub fn remove(&self, number: Tag) {
         let open = &mut *self.open();
         open.boxes.remove(&number.0.into());
         open.deposits.retain(|(of, _), _| *of != u64::from(number.0));
     }
 
-    /// What `from` deposited for a box goes: its messages will not come.
+    /// Removes the deposits of `from` for a mailbox: its messages will not arrive.
     pub fn forget(&self, number: Tag, from: Rank) {
         self.open().deposits.remove(&(number.0.into(), from));
     }
 
-    /// Takes what `from` deposited for a box.
+    /// Takes a deposit of `from` for a mailbox.
     pub fn take(&self, number: Tag, from: Rank, deposit: u32) -> Deposited {
         let open = &mut *self.open();
         let of_poster = open.deposits.get_mut(&(number.0.into(), from));
@@ -103,14 +104,15 @@ impl AmHandler for MailboxTable {
             let found = open.boxes.iter().find(|(_, entry)| entry.books == books);
             return found.map_or(0, |(number, _)| FOUND + number);
         }
-        // Any other answer says that the box is closed.
+        // Any other answer says that the mailbox is closed.
         let Some(Entry { slots, got, .. }) = open.boxes.get(&which) else { return u64::MAX };
         match what {
             TAKE => match slots.try_take(from) {
                 Ok(true) => TAKEN,
                 Ok(false) => {
                     if more != 0 {
-                        // The owner gives places back from within the engine, so none comes in between.
+                        // The owner gives places back from within the engine, so none is given back in
+                        // between.
                         slots.may_sleep(from);
                     }
                     FULL
@@ -118,7 +120,7 @@ impl AmHandler for MailboxTable {
                 Err(_) => u64::MAX,
             },
             GIVE_BACK => {
-                // A rank that has taken nothing must not give back what others took.
+                // A rank that has taken nothing must not give back places of others.
                 let came = got[from.0 as usize].load(Relaxed);
                 if slots.left_by(from, came) == 0 {
                     return u64::MAX;
@@ -136,7 +138,7 @@ impl AmHandler for MailboxTable {
 
     fn deposit(&self, from: Rank, [number, deposit]: [u64; 2], data: Option<Vec<u8>>) {
         let open = &mut *self.open();
-        // One for a box that was closed meanwhile is lost, as its message is.
+        // A deposit for a mailbox that was closed meanwhile is lost, like its message.
         let Some(Entry { slots, .. }) = open.boxes.get(&number) else { return };
         let deposits = open.deposits.entry((number, from)).or_default();
         if (deposits.len() as u64) < slots.depth() {
@@ -149,12 +151,12 @@ impl AmHandler for MailboxTable {
 mod tests {
     use super::*;
 
-    /// How many deposits it holds.
+    /// Returns the number of deposits that the table holds.
     fn held(table: &MailboxTable) -> usize {
         table.open().deposits.values().map(HashMap::len).sum()
     }
 
-    /// A table with one box, of number 7 and this depth, its books, and what came for it.
+    /// Makes a table with one mailbox of number 7 and this depth; returns also its books and its counters.
     fn with_a_box(depth: u64) -> (MailboxTable, Slots, Arc<[AtomicU64]>) {
         let engine = canele_engine::Engine::start().unwrap();
         let far = engine.create_region(Slots::bytes(3)).unwrap().far();

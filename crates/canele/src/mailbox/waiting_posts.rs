@@ -1,7 +1,8 @@
-//! Posts of other hosts that wait for their deposits: messages that came before what their posters deposited with them, and those behind
-//! them: each poster's keep their order, and hold their places in the box until they are retrieved.
+//! Posts of other hosts that wait: messages that arrived before their deposits, and later messages of the
+//! same ranks. The messages of each rank keep their order, and hold their places in the mailbox until they
+//! are retrieved.
 //!
-//! Owns the order. Never asks whether anything has come: its callers know.
+//! Owns the order. Never checks for arrivals: its callers do.
 
 use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::collections::VecDeque;
@@ -10,16 +11,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::message::{Arrived, CELL, Store};
 use crate::{Error, Message, Rank};
 
-/// A message that came.
+/// A message that arrived.
 pub struct Post {
     pub from: Rank,
     pub bytes: Store,
-    /// Whether its place is not given back yet.
+    /// True if its place is not given back yet.
     pub held: bool,
 }
 
 impl Post {
-    /// What it is; nothing if it is no message.
+    /// Decodes it; none if it is not a message.
     pub fn read(self) -> Option<Arrived> {
         let Self { from, bytes, .. } = self;
         match bytes.len() {
@@ -29,22 +30,22 @@ impl Post {
     }
 }
 
-/// One that waits.
+/// A message that waits.
 pub struct Waiting {
     pub from: Rank,
     pub arrived: Option<Arrived>,
-    /// Whether its place is not given back yet.
+    /// True if its place is not given back yet.
     pub held: bool,
 }
 
-/// What is known of what was deposited, if anything is.
+/// The result of a deposit, once it is known.
 pub type Known = Option<Result<Vec<u8>, Error>>;
 
 /// The posts of one mailbox that wait for their deposits.
 #[derive(Default)]
 pub struct WaitingPosts {
     queue: Mutex<VecDeque<Waiting>>,
-    /// How many these are, so that a retrieval need not look for none.
+    /// The number of waiting posts, so that a retrieval checks it without the lock.
     count: AtomicUsize,
 }
 
@@ -58,21 +59,21 @@ impl WaitingPosts {
         self.count.load(Relaxed) == 0
     }
 
-    /// Keeps a message until it is its turn.
+    /// Keeps a message until its turn.
     pub fn keep(&self, post: Post) {
         let mut queue = self.queue();
         queue.push_back(Waiting { from: post.from, held: post.held, arrived: post.read() });
         self.count.store(queue.len(), Relaxed);
     }
 
-    /// Lets go of the places of messages whose posters are gone, and says how many these were.
+    /// Marks the places of messages of dead ranks as given back, and returns their number.
     pub fn let_go(&self, gone: impl Fn(Rank) -> bool) -> u64 {
         let mut queue = self.queue();
         let held = queue.iter_mut().filter(|waiting| waiting.held && gone(waiting.from));
         held.map(|waiting| waiting.held = false).count() as u64
     }
 
-    /// Takes the first message that is all here, or never will be; `know` is asked for what was deposited.
+    /// Takes the first message that is complete, or never will be; `know` returns the state of a deposit.
     pub fn take(&self, mut know: impl FnMut(Rank, u32) -> Known) -> Option<(Waiting, Known)> {
         if self.is_empty() {
             return None;
@@ -105,7 +106,7 @@ impl WaitingPosts {
 mod tests {
     use super::*;
 
-    /// The number of a deposit, as the message of rank `from`; 0 for a whole one.
+    /// Makes the post of rank `from` that names a deposit; a whole message if the number is 0.
     fn post(from: u32, number: u32) -> Post {
         let mut bytes = Store::new();
         if number == 0 {

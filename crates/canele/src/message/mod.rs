@@ -1,15 +1,15 @@
 //! Message objects (DECK): packed, posted, retrieved, unpacked.
 //!
-//! A message is its bytes, and behind them what they are. Nothing is added to a message of exactly 48 bytes, which fills
-//! a cell: it travels as fast as the machine allows, and of its types only the length is checked.
+//! A message is its bytes, followed by a description of their types. A message of exactly 48 bytes has no
+//! description and fills a cell. It travels as fast as the machine allows, and only its length is checked.
 //!
 //! ```text
-//!   private   | bytes | types | n |          n ≤ 252: the types take n bytes, none for a message of bytes alone
+//!   private   | bytes | types | n |          n ≤ 252: the types take n bytes, none for a message of bytes only
 //!             | bytes | types | length | 253 |
-//!   region    | region | its bytes | bytes of types | 254 |     the bytes themselves stay where they were packed
+//!   region    | region | its bytes | bytes of types | 254 |     the bytes themselves stay in the region
 //!   bare      | 48 bytes |
 //! ```
-//! This module never posts: see the mailboxes.
+//! This module never posts; the mailboxes do.
 
 pub(crate) mod pool;
 mod store;
@@ -47,29 +47,29 @@ pub(crate) use wire::{Arrived, DESCRIPTION, Sealed};
 /// assert_eq!((count, values), (3, [1.5, 2.5]));
 /// # Ok(()) }
 /// ```
-/// The types are checked when unpacking. Bytes (`u8`) can be unpacked as anything; so can a message of exactly 48 bytes
-/// that was posted, because it fills a cell without room for its types.
+/// The types are checked when unpacking. Bytes (`u8`) can be unpacked as any type. So can a posted message of
+/// exactly 48 bytes, because it fills a cell without room for its types.
 ///
-/// Once a job has been started, a message longer than the tunable `message_region_bytes` lies in a region, and is read
-/// there by the rank that retrieves it: posting it copies nothing.
+/// Once a job has been started, a message longer than the tunable `message_region_bytes` lies in a region.
+/// The rank that retrieves it reads it there: posting it copies nothing.
 pub struct Message {
     data: Data,
     types: Types,
-    /// Bytes unpacked so far.
+    /// Number of bytes unpacked so far.
     at: usize,
     sender: Option<Rank>,
 }
 
 enum Data {
-    /// In private memory.
+    /// The bytes are in private memory.
     Private(Store),
-    /// In a region of this rank, so many bytes of it.
+    /// The bytes are in a region of this rank, with this length.
     Leased(Lease, usize),
-    /// In the region of the rank that posted it.
+    /// The bytes are in the region of the rank that posted the message.
     Retrieved(Retrieved),
 }
 
-/// Where a retrieved message lies, until it is dropped.
+/// The memory of a retrieved message, until it is dropped.
 struct Retrieved {
     far: Arc<RegionMemory>,
     len: usize,
@@ -88,12 +88,12 @@ impl Default for Message {
 }
 
 impl Message {
-    /// A message without contents.
+    /// Makes an empty message.
     pub const fn new() -> Self {
         Self { data: Data::Private(Store::new()), types: Types::new(), at: 0, sender: None }
     }
 
-    /// A message without contents that will have about `bytes` bytes, so that packing moves nothing.
+    /// Makes an empty message for about `bytes` bytes, so that packing moves nothing.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut message = Self::new();
         if bytes > CELL {
@@ -102,7 +102,7 @@ impl Message {
         message
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub fn len(&self) -> usize {
         match &self.data {
             Data::Private(store) => store.len(),
@@ -111,31 +111,31 @@ impl Message {
         }
     }
 
-    /// Whether it has no contents.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Who posted it, once it was retrieved.
+    /// Returns the rank that posted it, once it was retrieved.
     pub fn sender(&self) -> Option<Rank> {
         self.sender
     }
 
-    /// Adds items at its end.
+    /// Appends items.
     #[inline]
     pub fn pack<T: Plain>(&mut self, items: &[T]) {
         self.push(bytemuck::cast_slice(items));
         self.types.push::<T>(items.len());
     }
 
-    /// Adds one item at its end.
+    /// Appends one item.
     #[inline]
     pub fn pack_one<T: Plain>(&mut self, item: T) {
         self.pack(std::slice::from_ref(&item));
     }
 
-    /// Takes the next items out, as many as `items` has room for. Runs of one type may be unpacked in other portions
-    /// than they were packed in.
+    /// Takes the next items, as many as `items` has room for. Runs of one type may be unpacked in other
+    /// portions than they were packed in.
     ///
     /// # Errors
     /// [`Error::Unpack`] if the next items have another type or are fewer; nothing is taken then.
@@ -153,17 +153,18 @@ impl Message {
         Ok(())
     }
 
-    /// Takes the next item out.
+    /// Takes the next item.
     ///
     /// # Errors
-    /// As [`Message::unpack`].
+    /// Returns the errors of [`Message::unpack`].
     pub fn unpack_one<T: Plain>(&mut self) -> Result<T, Error> {
         let mut item = T::zeroed();
         self.unpack(std::slice::from_mut(&mut item))?;
         Ok(item)
     }
 
-    /// All its bytes, unpacked or not; copied out if they lie in a region, which peers may write.
+    /// Returns all its bytes, unpacked or not; they are copied if they lie in a region, which peers may
+    /// write.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match &self.data {
             Data::Private(store) => Cow::Borrowed(store.bytes()),
@@ -202,8 +203,8 @@ impl Message {
         }
     }
 
-    /// Sees to it that `bytes` bytes have room where they belong: without a job, or without memory for a region, that is
-    /// private memory, and posting will tell.
+    /// Makes room for `bytes` bytes. Without a job, or without memory for a region, that is private memory,
+    /// and posting reports it.
     #[inline(never)]
     fn make_room(&mut self, bytes: usize) {
         let leased = match &self.data {
@@ -217,7 +218,7 @@ impl Message {
         }
     }
 
-    /// Moves it into a region with room for `bytes` bytes, if it is to lie in one and that can be had.
+    /// Moves it into a region with room for `bytes` bytes, if its length requires one and there is memory.
     #[inline(never)]
     fn lease(&mut self, bytes: usize) -> bool {
         let pool = pool().filter(|pool| bytes > pool.limit());

@@ -1,5 +1,5 @@
-//! Regions for large messages, used again and again: the poster packs into one, the retriever unpacks straight out of
-//! it, and says in the region's first word that it is done.
+//! Reusable regions for large messages. The sender packs into a region, and the receiver unpacks directly
+//! from it. Then the receiver clears the region's first word.
 //!
 //! ```text
 //!   0        8                 64
@@ -13,22 +13,23 @@ use canele_sys::atomic::Ordering;
 
 use crate::{Error, Rank};
 
-/// Where the message starts.
+/// Offset of the message.
 pub const HEAD: usize = 64;
-/// Regions are so many bytes long or a multiple of it, so that few sizes serve all.
+/// Regions have a multiple of this length in bytes, so that few sizes suffice.
 const LEAST: usize = 64 << 10;
 
-/// The regions of this rank's messages. It never gives one back to the system: peers remember what they have mapped.
+/// The regions of this rank's messages. It never gives one back to the system, because peers remember their
+/// mappings.
 pub struct Pool {
     engine: Arc<Engine>,
-    /// Messages longer than this lie in regions, in bytes.
+    /// Length in bytes above which messages lie in regions.
     limit: usize,
     idle: Mutex<Vec<Arc<Region>>>,
-    /// Posted, each to a rank that has not given it back yet.
+    /// Posted regions, each with the rank that has not given it back yet.
     away: Mutex<Vec<(Arc<Region>, Rank)>>,
 }
 
-/// A region taken from the pool; it goes back when dropped.
+/// A region taken from the pool; dropping it returns it to the pool.
 pub struct Lease {
     pool: Arc<Pool>,
     region: Option<Arc<Region>>,
@@ -38,25 +39,25 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pool of this process: a message is made without an endpoint, and a process is one rank.
+/// Returns the pool of this process: a message is made without an endpoint, and a process is one rank.
 fn current() -> &'static Mutex<Weak<Pool>> {
     static CURRENT: OnceLock<Mutex<Weak<Pool>>> = OnceLock::new();
     CURRENT.get_or_init(|| Mutex::new(Weak::new()))
 }
 
-/// The pool of the job this process takes part in, if it does.
+/// Returns the pool of this process's job, if there is one.
 pub fn pool() -> Option<Arc<Pool>> {
     locked(current()).upgrade()
 }
 
-/// Returns true if a rank may still read what is in the region; its first word says so.
+/// Returns true if a rank may still read the region, by the region's first word.
 fn is_used(region: &Region) -> bool {
-    // Acquire pairs with the release store in `give_back`: the retriever has read what it wanted.
+    // Acquire pairs with the release store in `give_back`: the receiver has read the message.
     region.far().word(0).is_some_and(|word| word.load(Ordering::Acquire) != 0)
 }
 
 impl Pool {
-    /// The pool of this process from now on.
+    /// Makes the pool of this process.
     pub fn start(engine: Arc<Engine>) -> Result<Arc<Self>, Error> {
         let pool = Self::new(engine)?;
         *locked(current()) = Arc::downgrade(&pool);
@@ -64,18 +65,19 @@ impl Pool {
     }
 
     fn new(engine: Arc<Engine>) -> Result<Arc<Self>, Error> {
-        // What fits in a cell always travels in one; what would need a handshake never travels by itself.
+        // A message that fits in a cell always travels in one; one that would need a handshake always lies in
+        // a region.
         let most = engine.eager_bytes()?.max(super::CELL);
         let limit = engine.tunables().message_region_bytes.clamp(super::CELL, most);
         Ok(Arc::new(Self { engine, limit, idle: Mutex::default(), away: Mutex::default() }))
     }
 
-    /// Messages longer than this lie in regions, in bytes.
+    /// Returns the length in bytes above which messages lie in regions.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// A region with room for a message of `bytes`.
+    /// Takes a region with room for a message of `bytes`.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Lease, Error> {
         self.collect();
         let idle = &mut *locked(&self.idle);
@@ -88,13 +90,13 @@ impl Pool {
                 self.engine.create_region(most.next_multiple_of(LEAST.max(most.next_power_of_two() / 8)))?
             }
         };
-        // It is in use before a message can name it: a retriever may give it back before the poster is told that the message left.
-        // Relaxed: that message comes later, and publishes it.
+        // The region is in use before a message can name it: a receiver may give it back before the sender
+        // knows that the message left. Relaxed: that message is sent later, and publishes it.
         region.far().word(0).into_iter().for_each(|word| word.store(1, Ordering::Relaxed));
         Ok(Lease { pool: self.clone(), region: Some(region) })
     }
 
-    /// Takes back what has been unpacked, and what was posted to a rank that died.
+    /// Takes back regions that were unpacked, and those that were posted to a dead rank.
     fn collect(&self) {
         let idle = &mut *locked(&self.idle);
         locked(&self.away).retain(|(region, to)| {
@@ -114,12 +116,12 @@ impl Lease {
         self.region.as_ref().expect("there until it is posted or dropped")
     }
 
-    /// How many bytes of message it has room for.
+    /// Returns the bytes of message that it has room for.
     pub fn room(&self) -> usize {
         self.region().len() - HEAD
     }
 
-    /// It goes to `to`, which gives it back.
+    /// Marks the region as posted to `to`, which gives it back.
     pub fn post(mut self, to: Rank) {
         if let Some(region) = self.region.take() {
             locked(&self.pool.away).push((region, to));
@@ -135,7 +137,7 @@ impl Drop for Lease {
     }
 }
 
-/// The retriever has unpacked all it wants.
+/// Marks the region as unpacked by the receiver.
 pub fn give_back(far: &RegionMemory) {
     if let Some(word) = far.word(0) {
         // Release pairs with the acquire load in `is_used`.

@@ -1,13 +1,13 @@
-//! Bytes of a message in private memory: up to a cell of them in place, more on the heap.
+//! The bytes of a message in private memory: up to one cell in place, more on the heap.
 
-/// Bytes that lie in the message object itself: as many as travel in one cell.
+/// Number of bytes in the message object itself, equal to those of one cell.
 pub const CELL: usize = canele_engine::MAX_INLINE;
 
-/// A growing row of bytes that allocates only beyond [`CELL`].
+/// A growing array of bytes that allocates only beyond [`CELL`].
 pub struct Store {
     len: usize,
     cell: [u8; CELL],
-    /// All of the bytes, once there are more than fit in the cell.
+    /// All bytes, once they do not fit in the cell.
     heap: Vec<u8>,
 }
 
@@ -16,13 +16,13 @@ impl Store {
         Self { len: 0, cell: [0; CELL], heap: Vec::new() }
     }
 
-    /// `len` bytes of zero.
+    /// Makes `len` zero bytes.
     pub fn zeroed(len: usize) -> Self {
         let heap = if len > CELL { vec![0; len] } else { Vec::new() };
         Self { len, cell: [0; CELL], heap }
     }
 
-    /// These bytes.
+    /// Takes these bytes.
     pub fn of(bytes: Vec<u8>) -> Self {
         let mut store = Self { len: bytes.len(), cell: [0; CELL], heap: bytes };
         if store.len <= CELL {
@@ -59,7 +59,7 @@ impl Store {
         self.len = end;
     }
 
-    /// Forgets what lies beyond `len`.
+    /// Drops the bytes beyond `len`.
     pub fn truncate(&mut self, len: usize) {
         if len <= CELL && self.len > CELL {
             self.cell[..len].copy_from_slice(&self.heap[..len]);
@@ -82,7 +82,7 @@ impl canele_engine::Room for Store {
     }
 }
 
-/// Copies between slices of one length; a whole cell without a call.
+/// Copies between slices of one length; a whole cell is copied without a call.
 #[inline(always)]
 pub fn copy(from: &[u8], to: &mut [u8]) {
     match (<&[u8; CELL]>::try_from(from), <&mut [u8; CELL]>::try_from(&mut *to)) {

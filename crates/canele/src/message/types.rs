@@ -1,21 +1,22 @@
-//! What a message holds: runs of items of one type, packed one after the other.
+//! The types of a message's content: runs of items of one type, in packing order.
 //!
-//! Bytes (`u8`) are what everything can be unpacked from, so a message of bytes alone carries no types. Otherwise each
+//! All types can be unpacked from bytes (`u8`), so a message of bytes only carries no types. Otherwise each
 //! run travels as its type and its count, two or more bytes, behind the message's bytes.
 
 use std::any::TypeId;
 
 use crate::{Error, Plain};
 
-/// Types that are known by name; others by their size, since programs of one job may be compiled apart.
+/// Types that are identified by name. Others are identified by size, since programs of one job may be
+/// compiled separately.
 const NAMES: [&str; 14] =
     ["", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "u128", "i128", "f32", "f64", "bytes"];
 const BYTES: u8 = 1;
 const OTHER: u8 = 13;
-/// A run of nothing, which makes a message one byte longer.
+/// The code of an empty run, which makes a message one byte longer.
 pub const PAD: u8 = 0;
 
-/// Items of one type in a row.
+/// Consecutive items of one type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     code: u8,
@@ -56,13 +57,13 @@ impl Run {
     }
 }
 
-/// The runs of a message, and how far they have been unpacked.
+/// The runs of a message, and the position of unpacking.
 #[derive(Debug)]
 pub struct Types {
-    /// The first run lies here, so that most messages need no list.
+    /// The first run, in place, so that most messages need no list.
     first: Option<Run>,
     more: Vec<Run>,
-    /// The run to be unpacked next, and how many of its items have been.
+    /// The run to unpack next, and the number of its items already unpacked.
     at: usize,
     done: u64,
 }
@@ -88,12 +89,12 @@ impl Types {
         }
     }
 
-    /// Whether nothing is known but bytes.
+    /// Returns true if only bytes are known.
     pub fn is_bytes(&self) -> bool {
         self.more.is_empty() && self.first.is_none_or(|run| run.code == BYTES)
     }
 
-    /// Steps over `count` items, if these are the next.
+    /// Skips `count` items, if these are the next.
     pub fn take<T: Plain>(&mut self, count: usize) -> Result<(), Error> {
         if self.is_bytes() || count == 0 {
             return Ok(());
@@ -130,7 +131,7 @@ impl Types {
         }
     }
 
-    /// Reads what `encode` wrote, for a message of `bytes` bytes; nothing if it cannot be.
+    /// Reads the output of `encode` for a message of `bytes` bytes; none if it is invalid.
     pub fn decode(mut from: &[u8], bytes: usize) -> Option<Self> {
         let mut types = Self::new();
         let mut sum = 0u64;

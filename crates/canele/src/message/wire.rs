@@ -1,4 +1,4 @@
-//! How a message travels, and what is made of what arrived.
+//! The form of a message on the wire, and its decoding.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::types::{PAD, Types};
 use super::{Data, Message, Retrieved};
 use crate::{Error, Rank};
 
-/// Last byte of a message whose types take more bytes than it can say.
+/// Last byte of a message with more type bytes than one byte can count.
 const LONG: u8 = 253;
 /// Last byte of a message that lies in a region.
 const IN_REGION: u8 = 254;
-/// The generation of no region: the message lies with its retriever, and the index is its number.
+/// A generation that no region has: the message was deposited with its receiver, and the index is its number.
 const DEPOSITED: u32 = 0;
 /// Region's index and generation, bytes of message and of types, last byte.
 pub const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
@@ -22,20 +22,20 @@ pub const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
 /// A message ready to travel.
 pub struct Sealed {
     message: Message,
-    /// What says where it lies, if it lies in a region.
+    /// The description of its region, if it lies in one.
     description: Option<[u8; DESCRIPTION]>,
-    /// Its length without what sealing added.
+    /// Its length without the bytes that sealing added.
     len: usize,
 }
 
 impl Message {
-    /// A message of exactly a cell's bytes, as it came.
+    /// Makes a message of exactly a cell's bytes, as received.
     #[inline(always)]
     pub(crate) fn of_cell(sender: Rank, store: Store) -> Self {
         Message { data: Data::Private(store), types: Types::new(), at: 0, sender: Some(sender) }
     }
 
-    /// Its bytes, if they are all that travels: nothing is to be added to them, and nothing is left behind.
+    /// Returns its bytes, if they travel unchanged and completely.
     #[inline(always)]
     pub(crate) fn bare(&self) -> Option<&[u8]> {
         match &self.data {
@@ -44,7 +44,7 @@ impl Message {
         }
     }
 
-    /// Makes it ready to travel, in a region if it is long.
+    /// Prepares it to travel, in a region if it is long.
     pub(crate) fn seal(mut self, pool: &Arc<Pool>) -> Result<Sealed, Error> {
         let len = self.len();
         let mut types = Store::new();
@@ -99,7 +99,7 @@ impl Message {
 }
 
 impl Sealed {
-    /// Its bytes, if it travels by itself.
+    /// Returns its bytes, if they travel themselves.
     #[inline(always)]
     pub fn bytes(&self) -> Option<&[u8]> {
         match (&self.description, &self.message.data) {
@@ -108,13 +108,13 @@ impl Sealed {
         }
     }
 
-    /// What says where it lies, if it lies in a region.
+    /// Returns the description of its region, if it lies in one.
     pub fn description(&self) -> Option<&[u8]> {
         self.description.as_ref().map(|bytes| &bytes[..])
     }
 
-    /// All of it out of its region, with its types, for a retriever that cannot map that; and what says that it lies with the
-    /// retriever under this number.
+    /// Returns its bytes with their types, for a receiver that cannot map its region. Returns also the
+    /// description that names it by this number.
     pub fn deposit(&self, number: u32) -> (Vec<u8>, Option<[u8; DESCRIPTION]>) {
         let Data::Leased(lease, len) = &self.message.data else { return (Vec::new(), None) };
         let types = self.description.and_then(|bytes| word(&bytes, 16)).unwrap_or(0) as usize;
@@ -129,7 +129,7 @@ impl Sealed {
         (bytes, description)
     }
 
-    /// The message as it was.
+    /// Returns the message as it was before sealing.
     pub fn open(mut self) -> Message {
         if let Data::Private(store) = &mut self.message.data {
             store.truncate(self.len);
@@ -137,7 +137,7 @@ impl Sealed {
         self.message
     }
 
-    /// It is on its way to `to`, which gives its region back, if it lies in one.
+    /// Marks the message as sent to `to`, which gives its region back, if it lies in one.
     pub fn posted(self, engine: &Engine, to: Rank) -> Result<(), Error> {
         let Data::Leased(lease, len) = self.message.data else { return Ok(()) };
         lease.post(to);
@@ -145,11 +145,11 @@ impl Sealed {
     }
 }
 
-/// A message that has come out of the rail.
+/// A received message.
 pub enum Arrived {
-    /// All of it.
+    /// A complete message.
     Whole(Message),
-    /// It lies in this region of its sender: see [`Described::reach`].
+    /// A message in this region of its sender: see [`Described::reach`].
     Described(RegionId, Described),
 }
 
@@ -161,7 +161,7 @@ pub struct Described {
 }
 
 impl Arrived {
-    /// What `bytes` from `sender` are, which do not fill a cell exactly; nothing if they are no message.
+    /// Decodes `bytes` of `sender` that do not fill a cell exactly; none if they are not a message.
     pub fn read(sender: Rank, mut store: Store) -> Option<Self> {
         let bytes = store.bytes();
         let (&last, rest) = bytes.split_last()?;
@@ -186,12 +186,12 @@ impl Described {
         Some(Arrived::Described(region, Self { sender, len: usize::try_from(len).ok()?, types }))
     }
 
-    /// The number under which it lies here, if it does.
+    /// Returns the number of its deposit, if it has one.
     pub fn deposited(&self, region: RegionId) -> Option<u32> {
         (region.generation == DEPOSITED).then_some(region.index)
     }
 
-    /// The message, of these bytes.
+    /// Makes the message of these bytes.
     pub fn of(self, mut bytes: Vec<u8>) -> Result<Message, Error> {
         let Self { sender, len, types } = self;
         let whole = len.checked_add(types) == Some(bytes.len());
@@ -201,7 +201,7 @@ impl Described {
         Ok(Message { data: Data::Private(Store::of(bytes)), types, at: 0, sender: Some(sender) })
     }
 
-    /// The message, in this region of its sender, and counted.
+    /// Returns the message in this region of its sender, and counts it.
     pub fn reach(self, engine: &Engine, region: RegionId) -> Result<Message, Error> {
         let from = self.sender;
         let far = engine.reach_kept_region(from, region)?;
@@ -210,7 +210,7 @@ impl Described {
         Ok(message)
     }
 
-    /// The message, in its region; nothing if it does not lie there.
+    /// Returns the message in its region; none if the region does not contain it.
     fn open(self, far: Arc<RegionMemory>) -> Option<Message> {
         let Self { sender, len, types } = self;
         let window = far.window(HEAD.checked_add(len)?, types)?;

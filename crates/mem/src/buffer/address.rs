@@ -2,7 +2,7 @@
 
 use canele_sys::ids::{MemoryKey, RegionId};
 
-/// Where a buffer lies in a region of this process, so that a peer can reach it directly.
+/// The place of a buffer in a region of this process, by which a peer can reach it directly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegionAddress {
     /// The region.
@@ -11,12 +11,12 @@ pub struct RegionAddress {
     pub offset: u64,
 }
 
-/// A place in memory of a rank that others may access.
+/// A place in memory of a rank that other ranks may access.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct MemoryAddress {
-    /// Which memory.
+    /// The key of the memory.
     pub key: MemoryKey,
-    /// Bytes from its start; the address, where memory is attached.
+    /// Bytes from its start; the address, for attached memory.
     pub offset: u64,
 }
 

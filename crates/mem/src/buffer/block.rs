@@ -1,11 +1,11 @@
-//! Bytes of a caller in another language that are written, known by their address and length alone: half as long as a [`RawMut`], whose offsets and
-//! parts a message of a few bytes has no use for.
+//! Writable bytes of a caller in another language, given by address and length. A value is half as long as a
+//! [`RawMut`], whose offsets and parts a message of a few bytes does not need.
 
 use std::ptr::NonNull;
 
 use super::{InBuffer, RawMut};
 
-/// Bytes of the program that are written, by the holder of this value alone: at most 4 GiB.
+/// Bytes of the program that only the holder of this value writes: at most 4 GiB.
 #[derive(Debug)]
 pub struct RawBlock {
     start: NonNull<u8>,
@@ -16,36 +16,37 @@ pub struct RawBlock {
 unsafe impl Send for RawBlock {}
 
 impl RawBlock {
-    /// The `len` bytes from `start` on.
+    /// Makes a block of the `len` bytes from `start`.
     ///
     /// # Safety
-    /// As long as this value, a view or a buffer made of it is in use, the bytes stay mapped and are read and written only through it.
+    /// The bytes stay mapped as long as this value, a view or a buffer made of it is in use. Meanwhile they
+    /// are read and written only through it.
     #[inline(always)]
     pub unsafe fn new(start: *mut u8, len: u32) -> Self {
         Self { start: NonNull::new(start).unwrap_or(NonNull::dangling()), len }
     }
 
-    /// Memory that is never freed.
+    /// Makes a block of memory that is never freed.
     ///
     /// # Panics
-    /// It is longer than 4 GiB.
+    /// The memory is longer than 4 GiB.
     pub fn of(bytes: &'static mut [u8]) -> Self {
         let len = u32::try_from(bytes.len()).expect("at most 4 GiB");
         Self { start: NonNull::from(bytes).cast(), len }
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// True if there are none.
+    /// Returns true if there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes, to be written.
+    /// Returns the bytes for writing.
     #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the maker promised it, and this value, the only one of the promise, is borrowed exclusively as long as the view. Any address that is

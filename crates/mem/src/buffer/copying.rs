@@ -1,9 +1,9 @@
-//! Copies of lent bytes, of which is said whether others may access them meanwhile.
+//! Copies of lent bytes, with flags for memory that others may access meanwhile.
 
 use crate::racing;
 use crate::window::Window;
 
-/// Copies lent bytes, of which is said whether others may access them meanwhile, into a window at `at`.
+/// Copies lent bytes into a window at `at`. `shared` is true if others may access the bytes meanwhile.
 ///
 /// # Safety
 /// `from` has `len` lent bytes, and the window has room for them there.
@@ -17,11 +17,11 @@ pub(super) unsafe fn fill_from((from, shared): (*const u8, bool), to: Window<'_>
     }
 }
 
-/// Copies between two places, of each of which is said whether others may access it meanwhile. Only such places may overlap, or two
-/// that are not.
+/// Copies between two places, each with a flag that is true if others may access it meanwhile. The two may
+/// overlap only if the flags are equal.
 ///
 /// # Safety
-/// As [`std::ptr::copy`], but others may access what is said to be shared.
+/// The conditions are those of [`std::ptr::copy`], but others may access places with the flag.
 pub(super) unsafe fn copy_between(
     (to, to_shared): (*mut u8, bool),
     (from, from_shared): (*const u8, bool),

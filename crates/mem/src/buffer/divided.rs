@@ -1,7 +1,9 @@
-//! Memory that is worked on as a whole and lent in parts, in turns: words of the library's own, or memory of the program.
+//! Memory that is used as a whole and lent in parts, in turns: words of the library's own, or memory of the
+//! program.
 //!
-//! Owns the words, or the only value of the program's promise. While a part is lent none of it can be looked at, and no part is lent
-//! that another one would write: both are checked. Words that are dropped while lent are leaked, not freed.
+//! Owns the words, or the only value of the program's promise. While a part is lent, no byte can be read
+//! here. A part that overlaps a lent one is refused if either is written. Both rules are checked. Words that
+//! are dropped while lent are leaked.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -9,22 +11,22 @@ use std::ptr::NonNull;
 use super::raw::HasBounds;
 use super::{InBuffer, Lent, OutBuffer, RawMut};
 
-/// Where no bytes are; aligned for any element, as those that are there.
+/// Address of empty memory, aligned for any element.
 const NOTHING: NonNull<u8> = NonNull::<u128>::dangling().cast();
 
-/// A number of bytes; of the library's own ones the first is aligned for any element.
+/// A range of bytes; in memory of the library the first byte is aligned for any element.
 pub struct Divided {
-    /// Places are counted from here; null for memory of the program that is named by absolute addresses.
+    /// Origin of offsets; null for memory of the program that is named by absolute addresses.
     start: *mut u8,
-    /// The bytes that may be touched, counted from `start`.
+    /// The accessible bytes, as offsets from `start`.
     range: Range<usize>,
-    /// The library's own memory, touched through `start` only; none for memory of the program.
+    /// The library's own memory, accessed through `start` only; none for memory of the program.
     words: Option<Vec<u128>>,
-    /// The parts that are lent to be filled, in the order of their places.
+    /// The parts that are lent to be filled, in ascending order.
     filling: Vec<Range<usize>>,
-    /// Parts that are out, for reading or writing.
+    /// Number of lent parts.
     lent: usize,
-    /// Of these, those to be sent.
+    /// Number of lent parts that are sent.
     sending: usize,
 }
 
@@ -41,14 +43,14 @@ impl Default for Divided {
 }
 
 impl Divided {
-    /// So many bytes, all 0.
+    /// Makes `len` zero bytes.
     pub fn new(len: usize) -> Self {
         let mut divided = Self::default();
         divided.reserve(len);
         divided
     }
 
-    /// The program's memory from its address on; places are counted from there.
+    /// Takes the program's memory from its address on; offsets are counted from there.
     pub fn of(raw: RawMut) -> Self {
         let bounds = raw.bounds();
         Self {
@@ -61,10 +63,10 @@ impl Divided {
         }
     }
 
-    /// At least so many bytes of the library's own; those that were there stay.
+    /// Grows the library's own memory to at least `len` bytes; existing bytes stay.
     ///
     /// # Panics
-    /// The memory is the program's, which does not grow; a part is lent.
+    /// The memory is the program's and cannot grow, or a part is lent.
     #[inline(always)]
     pub fn reserve(&mut self, len: usize) {
         if len > self.range.end {
@@ -78,7 +80,7 @@ impl Divided {
         let words = self.words.as_mut().expect("memory of the program does not grow");
         let needed = len.div_ceil(size_of::<u128>());
         match words.is_empty() {
-            // The kernel's new pages are 0 already.
+            // New pages of the kernel are zero already.
             true => *words = vec![0; needed],
             false => words.resize(needed, 0),
         }
@@ -86,19 +88,20 @@ impl Divided {
         self.range = 0..len;
     }
 
-    /// All of it, while no part is lent; memory of the program begins with its first byte that may be touched.
+    /// Returns all bytes while no part is lent. In memory of the program they begin with the first accessible
+    /// byte.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.part(self.range.clone())
     }
 
-    /// The same, to be changed.
+    /// Returns all bytes for writing, while no part is lent.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.part_mut(self.range.clone())
     }
 
-    /// A part of it, while none is lent.
+    /// Returns a part while none is lent.
     #[inline(always)]
     pub fn part(&self, part: Range<usize>) -> &[u8] {
         let start = self.look_at(&part);
@@ -106,7 +109,7 @@ impl Divided {
         unsafe { std::slice::from_raw_parts(start.as_ptr(), part.len()) }
     }
 
-    /// The same, to be changed.
+    /// Returns a part for writing, while none is lent.
     #[inline(always)]
     pub fn part_mut(&mut self, part: Range<usize>) -> &mut [u8] {
         let start = self.look_at(&part);
@@ -114,10 +117,10 @@ impl Divided {
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), part.len()) }
     }
 
-    /// A part to be read and one to be changed.
+    /// Returns one part for reading and one for writing.
     ///
     /// # Panics
-    /// They overlap.
+    /// The parts overlap.
     #[inline(always)]
     pub fn apart(&mut self, from: Range<usize>, into: Range<usize>) -> (&[u8], &mut [u8]) {
         let (read, write) = (self.look_at(&from), self.look_at(&into));
@@ -132,14 +135,14 @@ impl Divided {
         }
     }
 
-    /// The address of a part that is looked at.
+    /// Returns the address of a part to access.
     #[inline(always)]
     fn look_at(&self, part: &Range<usize>) -> NonNull<u8> {
         assert_eq!(self.lent, 0, "a part of the memory is lent");
         self.address(part)
     }
 
-    /// The address of a part, which lies in the memory; one without bytes may be anywhere.
+    /// Returns the address of a part, which must lie in the memory unless it is empty.
     #[inline(always)]
     fn address(&self, part: &Range<usize>) -> NonNull<u8> {
         if part.is_empty() {
@@ -149,10 +152,10 @@ impl Divided {
         NonNull::new(self.start.wrapping_add(part.start)).expect("memory has an address")
     }
 
-    /// Lends a part to be filled; before any is lent to be sent.
+    /// Lends a part to be filled. Such parts are lent before parts to be sent.
     ///
     /// # Panics
-    /// It overlaps another such part, or parts are lent to be sent.
+    /// The part overlaps another one to be filled, or parts are lent to be sent.
     pub fn lend_mut(&mut self, part: Range<usize>) -> InBuffer {
         assert_eq!(self.sending, 0, "parts to be filled are lent before those to be sent");
         if !part.is_empty() {
@@ -168,7 +171,7 @@ impl Divided {
     /// Lends a part to be sent.
     ///
     /// # Panics
-    /// It overlaps a part that is lent to be filled.
+    /// The part overlaps a part that is lent to be filled.
     pub fn lend(&mut self, part: Range<usize>) -> OutBuffer {
         let behind = self.filling.partition_point(|other| other.end <= part.start);
         let next = self.filling.get(behind).map_or(usize::MAX, |next| next.start);
@@ -183,7 +186,7 @@ impl Divided {
         Lent::one(start, part.len(), self.lender())
     }
 
-    /// The address of the first byte; all memory without bytes is one lender.
+    /// Returns the address of the first byte; all empty memory is one lender.
     fn lender(&self) -> *const () {
         self.address(&self.range).as_ptr().cast_const().cast()
     }

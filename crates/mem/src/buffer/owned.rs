@@ -1,6 +1,6 @@
 //! A vector lent by its owner.
 //!
-//! Never frees memory that may still be written: what is dropped while lent is leaked.
+//! Never frees memory that may still be written: a vector that is dropped while lent is leaked.
 
 use std::ptr::NonNull;
 
@@ -15,12 +15,12 @@ pub struct Owned<T: Pod> {
 }
 
 impl<T: Pod> Owned<T> {
-    /// Ready to be lent.
+    /// Makes a vector that can be lent.
     pub fn new(items: Vec<T>) -> Self {
         Self { items, lent: false }
     }
 
-    /// The items' bytes, while not lent.
+    /// Returns the items' bytes, while they are not lent.
     pub fn bytes(&mut self) -> &mut [u8] {
         assert!(!self.lent, "the buffer is lent");
         bytemuck::cast_slice_mut(&mut self.items)
@@ -59,7 +59,7 @@ impl<T: Pod> Owned<T> {
         self.returned(buffer.0);
     }
 
-    /// The items, while not lent.
+    /// Returns the items, while they are not lent.
     pub fn into_items(mut self) -> Vec<T> {
         assert!(!self.lent, "the buffer is lent");
         std::mem::take(&mut self.items)

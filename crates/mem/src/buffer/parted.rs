@@ -1,7 +1,9 @@
-//! Memory of the program in which each of many parts lies as a layout says: what a collective gives to each rank, or gets from it.
+//! Memory of the program with many parts, each with a layout: the data that a collective sends to, or
+//! receives from, each rank.
 //!
-//! Owns the promise of the memory, and no bytes. Ranges of parts are lent, named by their place in the packed bytes of all. Parts
-//! that are written and overlap are the program's fault, as two receives into one buffer are.
+//! Owns the promise of the memory, and no bytes. Lends ranges of parts, named by their place in the packed
+//! bytes of all parts. Overlapping written parts are an error of the program, as two receives into one buffer
+//! are.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -11,37 +13,37 @@ use super::raw::HasBounds;
 use super::{Bounds, InBuffer, Lent, OutBuffer, Raw, RawMut};
 use crate::layout::Layout;
 
-/// Some elements.
+/// Some elements of the memory.
 pub struct MemoryPart {
-    /// How each lies.
+    /// The layout of each element.
     pub layout: Arc<Layout>,
-    /// How many there are.
+    /// The number of elements.
     pub count: usize,
-    /// Where they are, in bytes from the memory's address.
+    /// Their offset in bytes from the memory's address.
     pub place: isize,
 }
 
-/// Memory of which ranges of the parts are lent to transfers of their own, where they lie.
+/// Memory whose parts are lent in ranges, each to its own transfer.
 pub struct PartedMemory {
     bounds: Bounds,
     is_written: bool,
-    /// With their places in the packed bytes, which ascend.
+    /// The parts with their ranges of the packed bytes, in ascending order.
     parts: Vec<(MemoryPart, Range<usize>)>,
 }
 
 impl PartedMemory {
-    /// Memory that is read.
+    /// Makes memory that is read.
     ///
     /// # Panics
-    /// The parts have more bytes than an address space.
+    /// The parts have more bytes than an address space has.
     pub fn of(raw: Raw, parts: impl IntoIterator<Item = MemoryPart>) -> Self {
         Self::new(raw.bounds(), false, parts)
     }
 
-    /// Memory that is written.
+    /// Makes memory that is written.
     ///
     /// # Panics
-    /// The parts have more bytes than an address space.
+    /// The parts have more bytes than an address space has.
     pub fn of_mut(raw: RawMut, parts: impl IntoIterator<Item = MemoryPart>) -> Self {
         Self::new(raw.bounds(), true, parts)
     }
@@ -57,10 +59,10 @@ impl PartedMemory {
         Self { bounds, is_written, parts: parts.collect() }
     }
 
-    /// Lends this range of the packed bytes, to be sent; an empty range is nothing.
+    /// Lends this range of the packed bytes to be sent; an empty range is allowed.
     ///
     /// # Panics
-    /// The range is not within one part, or the part lies outside of the memory.
+    /// The range is not within one part, or that part lies outside of the memory.
     pub fn lend(&self, range: Range<usize>) -> OutBuffer {
         OutBuffer(self.lent(range))
     }
@@ -68,7 +70,7 @@ impl PartedMemory {
     /// Lends a range to be filled.
     ///
     /// # Panics
-    /// As of [`PartedMemory::lend`]; the memory is only read.
+    /// The panics of [`PartedMemory::lend`] apply; also, the memory is only read.
     pub fn lend_mut(&self, range: Range<usize>) -> InBuffer {
         assert!(self.is_written || range.is_empty(), "the memory is only read");
         InBuffer(self.lent(range))
@@ -97,7 +99,7 @@ impl PartedMemory {
 mod tests {
     use super::*;
 
-    /// The columns of a matrix of two rows of four bytes, and parts without bytes.
+    /// Makes the columns of a matrix of two rows of four bytes, and parts without bytes.
     fn columns(bytes: &mut [u8]) -> PartedMemory {
         let column = Arc::new(Layout::block(1).repeated(2, 4).unwrap());
         let part = |place, count| MemoryPart { layout: column.clone(), count, place };
@@ -123,7 +125,7 @@ mod tests {
     #[test]
     fn ranges_of_a_part_are_lent_from_any_byte_on() {
         let mut bytes: Vec<u8> = (0..24).collect();
-        // Elements of two blocks of two bytes, side by side: from one to the next are eight bytes.
+        // Elements of two blocks of two bytes, four apart, with an extent of eight bytes.
         let element = Arc::new(Layout::block(2).repeated(2, 4).unwrap().with_extent(8));
         let part = MemoryPart { layout: element, count: 3, place: 0 };
         // SAFETY: as above.

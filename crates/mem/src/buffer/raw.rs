@@ -1,17 +1,18 @@
-//! Memory of a caller in another language, known by its address.
+//! Memory of a caller in another language, given by its address.
 //!
-//! Owns nothing: that the library may touch a range is the caller's promise, made once where the address enters ([`Raw::new`],
-//! [`RawMut::new`]). Each value keeps to its range, which is checked. A [`Raw`] is read and may be copied; a [`RawMut`] is written
-//! and is the only one of its promise, so that views of it follow the borrow checker's rules and a buffer consumes it.
+//! Owns nothing. The caller promises that the library may access a range, once where the address enters
+//! ([`Raw::new`], [`RawMut::new`]). Each value checks that it keeps to its range. A [`Raw`] is read and may
+//! be copied. A [`RawMut`] is written and is the only one of its promise. So views of it follow the borrow
+//! checker's rules, and a buffer consumes it.
 //!
 //! ```text
 //!   Raw      ── bytes (borrows) ── lend ──▶ OutBuffer
 //!   RawMut   ── bytes_mut (borrows exclusively) ── lend_mut (consumes) ──▶ InBuffer
 //!      │ └─ Divided::of        lent in parts
-//!      └─── ReusableMemory     lent again and again, once it is back
+//!      └─── ReusableMemory     lent repeatedly, each time after its return
 //! ```
 //!
-//! Two views that are written cannot be had:
+//! Two writable views cannot exist at once:
 //!
 //! ```compile_fail,E0499
 //! # use canele_mem::buffer::RawMut;
@@ -64,13 +65,13 @@ impl Bounds {
         Self { start: self.start.wrapping_offset(by), low: self.low - by, high: self.high - by }
     }
 
-    /// The offsets of the bytes that do not lie before the address.
+    /// Returns the offsets of the bytes at and after the address.
     pub(super) fn behind(&self) -> std::ops::Range<usize> {
         let [low, high] = [self.low, self.high].map(|end| end.max(0).unsigned_abs());
         low..high
     }
 
-    /// What tells the parts of one memory apart as lenders: the address of the first byte. All ranges without bytes are one lender.
+    /// Returns the lender's identity: the address of the first byte. All empty ranges are one lender.
     pub(super) fn lender(&self) -> *const () {
         match self.low == self.high {
             true => NonNull::dangling().as_ptr(),
@@ -78,10 +79,10 @@ impl Bounds {
         }
     }
 
-    /// The address of `len` bytes at `at`.
+    /// Returns the address of `len` bytes at `at`.
     ///
     /// # Panics
-    /// They lie outside of the range.
+    /// The bytes lie outside of the range.
     #[inline(always)]
     pub(crate) fn at(&self, at: isize, len: usize) -> *mut u8 {
         let inside = at >= self.low && isize::try_from(len).is_ok_and(|len| len <= self.high - at);
@@ -104,7 +105,7 @@ impl Bounds {
 }
 
 mod sealed {
-    /// Only this crate's kinds of memory have bounds.
+    /// A trait with bounds that only this crate's kinds of memory implement.
     pub trait HasBounds {
         fn bounds(&self) -> super::Bounds;
     }
@@ -113,16 +114,16 @@ pub(crate) use sealed::HasBounds;
 
 /// Memory of the program that may be read: a [`Raw`] or a [`RawMut`].
 pub trait Readable: HasBounds {
-    /// The address offsets are counted from.
+    /// Returns the address that offsets are counted from.
     #[inline(always)]
     fn address(&self) -> *mut u8 {
         self.bounds().start
     }
 
-    /// The bytes at `at`.
+    /// Returns the bytes at `at`.
     ///
     /// # Panics
-    /// They lie outside of the range.
+    /// The bytes lie outside of the range.
     #[inline(always)]
     fn bytes(&self, at: isize, len: usize) -> &[u8] {
         if len == 0 {
@@ -138,11 +139,11 @@ pub trait Readable: HasBounds {
 #[derive(Clone, Copy, Debug)]
 pub struct Raw(Bounds);
 
-/// Memory of the program that is written and read, by the holder of this value alone.
+/// Memory of the program that only the holder of this value writes and reads.
 #[derive(Debug)]
 pub struct RawMut {
     bounds: Bounds,
-    /// Where the memory ended before anything was cut off, which only its own parts know.
+    /// The end of the memory before a part was cut off; parts of one memory share it.
     end: isize,
 }
 
@@ -164,17 +165,18 @@ impl Readable for Raw {}
 impl Readable for RawMut {}
 
 impl Raw {
-    /// The bytes from `start + low` to `start + high`.
+    /// Takes the bytes from `start + low` to `start + high`.
     ///
     /// # Safety
-    /// As long as a view or a buffer made of this value, or of a copy of it, is in use, the bytes stay mapped and no thread writes them.
+    /// The bytes stay mapped, and no thread writes them, as long as a view or buffer of this value or of a
+    /// copy is in use.
     /// Bytes in gaps between what an operation moves are not touched.
     #[inline(always)]
     pub unsafe fn new(start: *const u8, low: isize, high: isize) -> Self {
         Self(Bounds::new(start.cast_mut(), low, high))
     }
 
-    /// The same range, with offsets counted from `by` bytes behind.
+    /// Returns the same range, with offsets counted from `by` bytes further.
     pub fn moved(self, by: isize) -> Self {
         Self(self.0.moved(by))
     }
@@ -187,7 +189,7 @@ impl Raw {
     /// Lends the first bytes of several memories, one behind the other, as one message.
     ///
     /// # Panics
-    /// As of [`Readable::bytes`].
+    /// The panics of [`Readable::bytes`] apply.
     pub fn lend_list(list: impl IntoIterator<Item = (Raw, usize)>) -> OutBuffer {
         let parts = list.into_iter().map(|(raw, len)| (raw.0.at(0, len), len));
         let parts = parts.map(|(start, len)| (NonNull::new(start).unwrap_or(NonNull::dangling()), len));
@@ -197,24 +199,25 @@ impl Raw {
     /// Lends the first `len` bytes of this memory and of another one, one behind the other.
     ///
     /// # Panics
-    /// As of [`Readable::bytes`].
+    /// The panics of [`Readable::bytes`] apply.
     pub fn lend_with(self, other: Raw, len: usize) -> OutBuffer {
         Self::lend_list([(self, len), (other, len)])
     }
 }
 
 impl RawMut {
-    /// The bytes from `start + low` to `start + high`.
+    /// Takes the bytes from `start + low` to `start + high`.
     ///
     /// # Safety
-    /// As long as a view or a buffer made of this value is in use, the bytes stay mapped and are read and written only through it.
+    /// The bytes stay mapped as long as a view or a buffer made of this value is in use. Meanwhile they are
+    /// read and written only through it.
     /// Bytes in gaps between what an operation moves are not touched.
     #[inline(always)]
     pub unsafe fn new(start: *mut u8, low: isize, high: isize) -> Self {
         Self::whole(Bounds::new(start, low, high))
     }
 
-    /// Memory that is never freed, with offsets counted from `origin` bytes behind its start.
+    /// Takes memory that is never freed, with offsets counted from `origin` bytes after its start.
     ///
     /// # Panics
     /// The origin lies outside of the memory.
@@ -229,12 +232,12 @@ impl RawMut {
         Self { bounds, end: bounds.high }
     }
 
-    /// The same memory, never to be written again.
+    /// Returns the same memory as read-only.
     pub fn into_raw(self) -> Raw {
         Raw(self.bounds)
     }
 
-    /// Calls `f` with offsets counted from `by` bytes behind.
+    /// Calls `f` with offsets counted from `by` bytes further.
     pub fn moved<T>(&mut self, by: isize, f: impl FnOnce(&mut Self) -> T) -> T {
         self.shift(by);
         let result = f(self);
@@ -247,10 +250,10 @@ impl RawMut {
         self.end -= by;
     }
 
-    /// The bytes at `at`, to be written.
+    /// Returns the bytes at `at` for writing.
     ///
     /// # Panics
-    /// They lie outside of the range.
+    /// The bytes lie outside of the range.
     #[inline(always)]
     pub fn bytes_mut(&mut self, at: isize, len: usize) -> &mut [u8] {
         if len == 0 {
@@ -267,10 +270,10 @@ impl RawMut {
         InBuffer(self.bounds.lent(at, len))
     }
 
-    /// Cuts off what lies from `at` on; offsets of both are counted from the same address.
+    /// Cuts off the memory from `at` on; offsets of both are counted from the same address.
     ///
     /// # Panics
-    /// It lies outside of the range.
+    /// `at` lies outside of the range.
     pub fn split_off(&mut self, at: isize) -> RawMut {
         let Bounds { low, high, .. } = self.bounds;
         assert!(low <= at && at <= high, "{at} is outside of {low}..{high}");
@@ -279,13 +282,13 @@ impl RawMut {
         tail
     }
 
-    /// Puts back what was cut off: both become one range.
+    /// Joins a part that was cut off: both become one range.
     ///
     /// # Errors
-    /// The memory is not what follows in the memory that this is a part of, with offsets counted from the same address: it comes back.
+    /// Returns the part if it does not follow this one in the same memory, with the same origin of offsets.
     pub fn join(&mut self, tail: RawMut) -> Result<(), RawMut> {
         let (own, other) = (self.bounds, tail.bounds);
-        // Two memories may touch, and offsets of one be counted from the start of the other; they do not end at one place.
+        // Two memories may touch and share an origin of offsets, but they do not share their end.
         if other.start != own.start || tail.end != self.end || other.low != own.high {
             return Err(tail);
         }
@@ -293,7 +296,7 @@ impl RawMut {
         Ok(())
     }
 
-    /// The offsets it spans.
+    /// Returns the range of its offsets.
     pub fn range(&self) -> std::ops::Range<isize> {
         self.bounds.low..self.bounds.high
     }

@@ -1,6 +1,8 @@
-//! Memory of the program that is lent again and again: by persistent operations, and for one buffered send after the other.
+//! Memory of the program that is lent repeatedly: by persistent operations, and for successive buffered
+//! sends.
 //!
-//! Owns the only value of its promise. While it is lent it can neither be looked at nor lent a second time: both are checked.
+//! Owns the only value of its promise. While it is lent it can neither be read nor lent again: both are
+//! checked.
 
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use super::raw::HasBounds;
 use super::{InBuffer, Lent, OutBuffer, RawMut};
 use crate::layout::Layout;
 
-/// Memory that is lent as a whole, once it is back from the time before.
+/// Memory that is lent as a whole, once per return.
 #[derive(Debug)]
 pub struct ReusableMemory {
     raw: RawMut,
@@ -16,24 +18,24 @@ pub struct ReusableMemory {
 }
 
 impl ReusableMemory {
-    /// Ready to be lent.
+    /// Makes memory that can be lent.
     pub fn new(raw: RawMut) -> Self {
         Self { raw, lent: false }
     }
 
-    /// The memory.
+    /// Returns the memory.
     ///
     /// # Panics
-    /// It is lent.
+    /// The memory is lent.
     pub fn raw(&mut self) -> &mut RawMut {
         assert!(!self.lent, "the memory is lent");
         &mut self.raw
     }
 
-    /// Gives the memory back.
+    /// Returns the memory to its owner.
     ///
     /// # Panics
-    /// It is lent.
+    /// The memory is lent.
     pub fn into_raw(self) -> RawMut {
         assert!(!self.lent, "the memory is lent");
         self.raw
@@ -42,7 +44,7 @@ impl ReusableMemory {
     /// Lends the bytes at `at` to be sent.
     ///
     /// # Panics
-    /// It is lent; the bytes lie outside of it.
+    /// The memory is lent, or the bytes lie outside of it.
     pub fn lend(&mut self, at: isize, len: usize) -> OutBuffer {
         let lent = self.raw().bounds().lent(at, len);
         OutBuffer(self.out(lent))
@@ -51,7 +53,7 @@ impl ReusableMemory {
     /// Lends `count` elements to be filled.
     ///
     /// # Panics
-    /// It is lent; the elements lie outside of it.
+    /// The memory is lent, or the elements lie outside of it.
     pub fn lend_mut(&mut self, layout: &Arc<Layout>, count: usize) -> InBuffer {
         let lent = layout.lent(self.raw().bounds(), count);
         InBuffer(self.out(lent))
@@ -77,7 +79,8 @@ impl ReusableMemory {
         self.returned(buffer.0);
     }
 
-    /// Takes the token back: the operation has ended. One of a region, in which the memory lies, comes from elsewhere and is dropped.
+    /// Takes the token back: the operation has ended. A token of the region that contains the memory has no
+    /// lender and is dropped.
     pub fn take_back_mut(&mut self, buffer: InBuffer) {
         if !buffer.is_region() {
             self.returned(buffer.0);
@@ -90,7 +93,7 @@ mod tests {
     use super::*;
     use crate::buffer::Readable;
 
-    /// Memory of a test, which outlives what is made of it.
+    /// Makes reusable memory for a test. The bytes outlive the result.
     fn reusable(bytes: &mut [u8]) -> ReusableMemory {
         // SAFETY: the tests touch their memory through this value alone until they are done with it.
         ReusableMemory::new(unsafe { RawMut::new(bytes.as_mut_ptr(), 0, bytes.len() as isize) })

@@ -1,7 +1,7 @@
-//! Buffers whose bytes lie as a layout says: packed and unpacked on the fly, at any offset.
+//! Buffers whose bytes lie as a layout describes: packed and unpacked on the fly, at any offset.
 //!
-//! Owns what such a buffer needs beside its length. That the memory is the library's is the promise of the [`Raw`](super::Raw) or
-//! [`RawMut`](super::RawMut) it was lent from; that a range lies in it was checked when the buffer was lent.
+//! Owns the layout of such a buffer and its range. The [`Raw`](super::Raw) or [`RawMut`](super::RawMut) that
+//! lent it promises that the memory may be accessed. The range was checked when the buffer was lent.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::{Bounds, Form, InBuffer, Lent, More, OutBuffer, StridedMemory};
 use crate::layout::Layout;
 use crate::window::Window;
 
-/// Packed bytes on their way between a layout and another one, or shared memory.
+/// Bytes of the stage through which packed bytes pass between a layout and another layout or shared memory.
 const STAGE: usize = 4096;
 
 /// A range of the packed bytes of elements of a layout in memory.
@@ -19,13 +19,13 @@ pub(super) struct Scattered {
     layout: Arc<Layout>,
     bounds: Bounds,
     count: usize,
-    /// Where the range begins in the packed bytes of all elements.
+    /// The start of the range in the packed bytes of all elements.
     first: usize,
     total: usize,
 }
 
 impl Scattered {
-    /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
+    /// Calls `each(address, offset in the range, length)` for the stretches of memory of a range.
     pub fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
         let start = self.bounds.start();
         self.layout.stretches(self.count, self.first + offset, len, |at, done, n| {
@@ -33,7 +33,8 @@ impl Scattered {
         });
     }
 
-    /// Fills a window, which others may access meanwhile: short blocks are packed into memory of this thread first.
+    /// Fills a window that others may access meanwhile. Short blocks are packed into memory of this thread
+    /// first.
     pub fn fill(&self, offset: usize, to: Window<'_>) {
         self.check(offset, to.len());
         if !self.layout.has_short_blocks() {
@@ -52,7 +53,7 @@ impl Scattered {
         }
     }
 
-    /// Takes all of a window, as [`Scattered::fill`].
+    /// Reads a whole window into this memory; it is the counterpart of [`Scattered::fill`].
     ///
     /// # Safety
     /// This memory was lent to be written.
@@ -95,18 +96,18 @@ impl Scattered {
         assert!(offset <= self.total && len <= self.total - offset, "range outside of a buffer");
     }
 
-    /// Whether its blocks are packed by loops that know their length.
+    /// Returns true if its blocks are packed by loops for a known length.
     pub fn has_short_blocks(&self) -> bool {
         self.layout.has_short_blocks()
     }
 
-    /// Where it lies, if it begins with an element and its blocks are of one length at equal distances.
+    /// Describes its place, if it begins with an element and its blocks have one length and equal distances.
     pub fn strided(&self) -> Option<StridedMemory> {
         let (at, block, stride) = self.layout.strided(self.count).filter(|_| self.first == 0)?;
         StridedMemory::with_gaps(self.bounds.start().wrapping_offset(at) as u64, block, stride)
     }
 
-    /// Whether it has too many stretches to be shared as a list of them.
+    /// Returns true if it has too many stretches for a list of them.
     pub fn is_fine(&self) -> bool {
         self.layout.is_fine()
     }
@@ -136,7 +137,7 @@ impl Lent {
         }
     }
 
-    /// What it is made of, if a layout says where its bytes lie.
+    /// Returns the description of the bytes, if they lie as a layout describes.
     #[inline]
     pub(super) fn as_scattered(&self) -> Option<&Scattered> {
         match &self.more.as_ref()?.form {
@@ -146,7 +147,7 @@ impl Lent {
     }
 }
 
-/// Copies the first `len` bytes between buffers one of which, at least, has short blocks.
+/// Copies the first `len` bytes between buffers, at least one of which has short blocks.
 pub(super) fn copy_staged(from: &OutBuffer, to: &mut InBuffer, len: usize) {
     let mut stage = [0; STAGE];
     let mut done = 0;

@@ -1,4 +1,4 @@
-//! Lending borrowed memory for the length of a call.
+//! Lends borrowed memory for the duration of a call.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -13,10 +13,10 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Runs `f`, which may lend memory that outlives the scope, and checks at its end that all of it came back.
+/// Runs `f`, which may lend memory that outlives the scope, and checks at its end that all tokens came back.
 ///
-/// The memory of a lent buffer must not be touched by others, so a token that is still out when `f` ends (or panics)
-/// aborts the process: nothing safe is left to do.
+/// Other code must not touch lent memory. So the process aborts if a token is out when `f` ends or panics: no
+/// safe action is left.
 pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
     struct AllBack<'a>(&'a Cell<usize>);
     impl Drop for AllBack<'_> {

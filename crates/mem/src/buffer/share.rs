@@ -1,6 +1,6 @@
 //! Parts of a lent buffer, held by a driver that works while the operation waits.
 //!
-//! Owns the count that keeps the buffer from its lender. Never says what a driver does with the memory.
+//! Owns the count that withholds the buffer from its lender. Does not define the driver's use of the memory.
 
 use canele_sys::process_memory::{self, Proof};
 use std::any::Any;
@@ -17,7 +17,7 @@ pub(super) struct Share {
     pub len: usize,
     /// Keeps a region mapped.
     pub keep: Option<Arc<dyn Any + Send + Sync>>,
-    /// Keeps the buffer from its lender.
+    /// Withholds the buffer from its lender.
     pub _count: Arc<()>,
 }
 
@@ -34,8 +34,8 @@ unsafe impl Send for InShare {}
 macro_rules! both {
     ($name:ident) => {
         impl $name {
-            /// The stretches of memory it is made of, in order: readable, or of an [`InShare`] writable, as long as the share lives. In
-            /// a region other processes may read and write there.
+            /// Returns its stretches of memory, in order. They are readable, and in an [`InShare`] writable,
+            /// as long as the share lives. Other processes may read and write stretches in a region.
             pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
                 &self.0.stretches
             }
@@ -59,8 +59,8 @@ impl OutShare {
         }
     }
 
-    /// Writes it to these stretches (address, length) of the memory of another process, which has lent them; says whether they could be
-    /// written. If not, what they hold is unknown.
+    /// Writes it to these stretches (address, length) of the memory of another process, which has lent them.
+    /// Returns false if that failed; then their content is undefined.
     pub fn store(&self, to: &Proof, stretches: &[(u64, usize)]) -> bool {
         // SAFETY: the stretches are lent for reading as long as the share lives; the other process's protocol lends what lies there.
         unsafe { process_memory::write(to, stretches, &self.0.stretches) }.is_ok()
@@ -84,8 +84,8 @@ impl InShare {
         }
     }
 
-    /// Fills it with these stretches (address, length) of the memory of another process; says whether they could be read. If not, what it
-    /// holds is unknown.
+    /// Fills it from these stretches (address, length) of the memory of another process. Returns false if
+    /// that failed; then its content is undefined.
     pub fn fetch(&self, of: &Proof, stretches: &[(u64, usize)]) -> bool {
         // SAFETY: the stretches are lent for writing as long as the share lives, and no other code writes there meanwhile.
         unsafe { process_memory::read(of, stretches, &self.0.stretches) }.is_ok()

@@ -1,20 +1,21 @@
-//! Where a buffer lies in its process, in three numbers that fit into a packet: blocks of one length at equal distances.
+//! The place of a buffer in its process, in three numbers that fit into a packet: blocks of one length at
+//! equal distances.
 //!
-//! Owns the description, and the stretches that a part of it is made of. A description may come from another process: no arithmetic here can
-//! overflow, and a part has a bounded number of stretches. Never touches memory.
+//! Owns the description and the computation of stretches. A description may come from another process. So no
+//! arithmetic here overflows, and a part has a bounded number of stretches. Never touches memory.
 
 use super::{Form, Lent, Scattered};
 use canele_sys::device::MemoryKind;
 use canele_sys::process_memory::MOST_STRETCHES;
 
-/// Blocks of memory of a process, all of one length, at equal distances.
+/// Blocks of memory of a process, of one length and at equal distances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StridedMemory {
-    /// Where the first block begins.
+    /// The start of the first block.
     pub address: u64,
-    /// Bytes of each block; 0 if all bytes are one stretch.
+    /// Bytes of each block; 0 if the memory has no gaps.
     pub block_bytes: u32,
-    /// Bytes from the beginning of a block to that of the next one.
+    /// Bytes from the start of a block to the start of the next one.
     pub stride_bytes: u32,
 }
 
@@ -24,7 +25,7 @@ impl StridedMemory {
         Self { address, block_bytes: 0, stride_bytes: 0 }
     }
 
-    /// Describes blocks with gaps between them; `None` if the numbers are too large, or the blocks overlap or are empty.
+    /// Describes blocks with gaps; `None` if the numbers are too large, or the blocks overlap or are empty.
     pub fn with_gaps(address: u64, block_bytes: usize, stride_bytes: isize) -> Option<Self> {
         let (block_bytes, stride_bytes) = (block_bytes.try_into().ok()?, stride_bytes.try_into().ok()?);
         (0 < block_bytes && block_bytes <= stride_bytes).then_some(Self {
@@ -34,13 +35,13 @@ impl StridedMemory {
         })
     }
 
-    /// Returns whether there are gaps between blocks.
+    /// Returns true if there are gaps between blocks.
     pub fn has_gaps(&self) -> bool {
         self.block_bytes != 0
     }
 
-    /// Returns the stretches, as addresses and lengths, that the `len` bytes at `at` are made of; `None` if they leave an address space or are
-    /// more than one call copies.
+    /// Returns the stretches (address, length) of the `len` bytes at `at`. `None` means that they leave the
+    /// address space or are too many for one call.
     pub fn stretches(&self, at: usize, len: usize) -> Option<Vec<(u64, usize)>> {
         if !self.has_gaps() {
             let address = self.address.checked_add(at as u64)?;
@@ -68,7 +69,7 @@ impl StridedMemory {
 }
 
 impl Lent {
-    /// Where it lies in this process, if that is the host's memory and can be described so.
+    /// Describes its place in this process, if that is host memory with this arrangement.
     pub(super) fn strided(&self) -> Option<StridedMemory> {
         if self.memory() != MemoryKind::Host {
             return None;

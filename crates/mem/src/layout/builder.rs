@@ -1,12 +1,12 @@
-//! Layouts of blocks at listed places: what `MPI_Type_indexed` and `MPI_Type_create_struct` describe.
+//! Layouts of blocks at listed places, as `MPI_Type_indexed` and `MPI_Type_create_struct` describe them.
 //!
-//! Owns the bounds of what was added. Adding a block takes constant time: the whole of a list is built in one pass over it.
+//! Owns the bounds of the added parts. Adding a block takes constant time: a list is built in one pass.
 
 use super::Layout;
 use super::node::Node;
 use super::node_builder::NodeBuilder;
 
-/// Where copies of an element stand: what else moves with them needs it.
+/// The span of the places of copies of an element, for extents that depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopySpan {
     /// The lowest place of a copy.
@@ -18,10 +18,11 @@ pub struct CopySpan {
 }
 
 impl CopySpan {
-    /// That of no copies: all others are wider.
+    /// The span of no copies: any other span includes it.
     const NONE: Self = Self { lowest: isize::MAX, highest: isize::MIN, copies: 0 };
 
-    /// Takes in `count` copies from `place` on, `extent` apart; nothing where they exceed an address space. `count` is not 0.
+    /// Includes `count` copies from `place` on, `extent` apart; none if they exceed the address space.
+    /// `count` is not 0.
     #[inline(always)]
     fn include(&mut self, place: isize, count: usize, extent: isize) -> Option<()> {
         let last = isize::try_from(count - 1).ok()?.checked_mul(extent)?.checked_add(place)?;
@@ -41,22 +42,22 @@ impl CopySpan {
     }
 }
 
-/// Layouts one after the other, as one element.
+/// Builds one element from a sequence of layouts.
 pub struct LayoutBuilder {
     nodes: NodeBuilder,
     /// Bounds of all bytes.
     bounds: Option<(isize, isize)>,
-    /// Of all that were added.
+    /// The span of all added copies.
     copies: CopySpan,
 }
 
 impl LayoutBuilder {
-    /// With room for so many parts.
+    /// Makes a builder with room for `parts` parts.
     pub fn new(parts: usize) -> Self {
         Self { nodes: NodeBuilder::new(parts), bounds: None, copies: CopySpan::NONE }
     }
 
-    /// Adds `count` elements from a place on; nothing where they exceed an address space.
+    /// Adds `count` elements from `place` on; none if they exceed the address space.
     pub fn push(&mut self, element: &Layout, place: isize, count: usize) -> Option<()> {
         if count == 0 {
             return Some(());
@@ -72,7 +73,7 @@ impl LayoutBuilder {
         self.widen(element, copies)
     }
 
-    /// Adds `len` bytes from a place on, as one element; nothing where they exceed an address space.
+    /// Adds `len` bytes at `place` as one element; none if they exceed the address space.
     #[inline]
     pub fn push_block(&mut self, place: isize, len: usize) -> Option<()> {
         if len > 0 {
@@ -84,7 +85,8 @@ impl LayoutBuilder {
         Some(())
     }
 
-    /// Adds blocks of an element, each a place and a number of elements; nothing where one is nothing or they exceed an address space.
+    /// Adds blocks of an element, each a place and a number of elements; none if one is `None` or they exceed
+    /// the address space.
     pub fn push_blocks(
         &mut self,
         element: &Layout,
@@ -115,7 +117,7 @@ impl LayoutBuilder {
         self.widen(element, copies)
     }
 
-    /// Takes elements that were added into the bounds.
+    /// Widens the bounds by elements that were added.
     fn widen(&mut self, element: &Layout, copies: CopySpan) -> Option<()> {
         if element.size() > 0 && copies.copies > 0 {
             let low = element.low.checked_add(copies.lowest)?;
@@ -126,8 +128,8 @@ impl LayoutBuilder {
         Some(())
     }
 
-    /// All of it as one element, whose extent is that from its lowest to its highest byte, and where copies of what was added stand, if anything was;
-    /// nothing where it exceeds an address space.
+    /// Returns the whole as one element, with an extent from its lowest to its highest byte. Returns also the
+    /// span of the added copies, if any. The result is none if it exceeds the address space.
     pub fn build(self) -> Option<(Layout, Option<CopySpan>)> {
         let (low, high) = self.bounds.unwrap_or((0, 0));
         let (at, root) = self.nodes.build()?;

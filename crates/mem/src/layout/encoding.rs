@@ -1,7 +1,7 @@
-//! Layouts as bytes, for owners of memory in other processes.
+//! The encoding of layouts as bytes, for owners of memory in other processes.
 //!
-//! Owns the encoding and its reader, which believes nothing: what it gives was built by the checked constructors, from at most
-//! [`MOST_BYTES`] bytes and [`DEPTH`] levels.
+//! Owns the encoding and its reader, which trusts no input. Its results are built by the checked
+//! constructors, from at most [`MOST_BYTES`] bytes and [`DEPTH`] levels.
 //!
 //! ```text
 //!   layout   place, extent, node                       numbers: 7 bits a byte, the last byte below 128; signed ones zigzag
@@ -17,11 +17,11 @@ use super::Layout;
 use super::builder::LayoutBuilder;
 use super::node::Node;
 
-/// Encoded layouts are shorter.
+/// Largest length of an encoded layout in bytes.
 pub const MOST_BYTES: usize = 4096;
 /// Bytes before a list of fewer than a million parts: place, extent, number of parts.
 const LIST_HEAD: usize = 5;
-/// Nodes lie so deep in each other at most.
+/// Greatest depth of nested nodes.
 const DEPTH: usize = 24;
 
 const BLOCK: u64 = 0;
@@ -29,7 +29,7 @@ const REPEAT: u64 = 1;
 const SEQUENCE: u64 = 2;
 
 impl Layout {
-    /// Appends its bytes; says whether they are at most `most`, otherwise what was appended is of no use.
+    /// Appends its bytes. Returns false if they are more than `most`; then the appended bytes are useless.
     pub fn encode(&self, most: usize, to: &mut Vec<u8>) -> bool {
         let end = to.len() + most.min(MOST_BYTES);
         put_signed(to, self.at);
@@ -37,7 +37,7 @@ impl Layout {
         encode_node(&self.root, DEPTH, end, to)
     }
 
-    /// Reads one; nothing if the bytes are no layout, or not one alone.
+    /// Reads a layout; none if the bytes are not exactly one layout.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         if bytes.len() > MOST_BYTES {
@@ -48,9 +48,9 @@ impl Layout {
         reader.0.is_empty().then_some(layout)
     }
 
-    /// Appends a layout of one element that is the beginning of a range of the packed bytes of `count` elements, whole pieces of `unit`
-    /// bytes, as long as its bytes are at most `most`; says how many packed bytes it has. 0 is said where not one piece fits, and what
-    /// was appended is of no use then.
+    /// Appends the layout of the beginning of a range of packed bytes of `count` elements, as one element. It
+    /// has whole pieces of `unit` bytes, as many as `most` encoded bytes hold. Returns its number of packed
+    /// bytes. It is 0 if not one piece fits, and then the appended bytes are useless.
     ///
     /// # Panics
     /// The elements have fewer bytes.
@@ -64,7 +64,8 @@ impl Layout {
     ) -> usize {
         let most = most.min(MOST_BYTES).saturating_sub(LIST_HEAD);
         let (mut list, mut end, mut is_full) = (Vec::with_capacity(most), 0, false);
-        // Stretches in the list, and how far it goes that ends between pieces: stretches, bytes of the list, packed bytes.
+        // Stretches in the list, and its longest prefix that ends between pieces: stretches, bytes of the
+        // list, packed bytes.
         let (mut stretches, mut whole) = (0u64, (0u64, 0, 0));
         self.each_stretch(count, range.start, range.len(), |at, done, len| {
             if is_full {
@@ -89,7 +90,7 @@ impl Layout {
         packed
     }
 
-    /// As [`Layout::stretches`], checked.
+    /// Does [`Layout::stretches`] after a check of the range.
     ///
     /// # Panics
     /// The elements have fewer bytes.
@@ -157,13 +158,13 @@ fn put_signed(to: &mut Vec<u8>, n: isize) {
     put(to, ((n << 1) ^ (n >> 63)) as u64);
 }
 
-/// What is still to be read.
+/// The unread bytes.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
     #[inline]
     fn number(&mut self) -> Option<u64> {
-        // Most are short.
+        // Most numbers are short.
         if let [byte @ ..0x80, rest @ ..] = self.0 {
             self.0 = rest;
             return Some(u64::from(*byte));
@@ -180,7 +181,8 @@ impl Reader<'_> {
         if ends == 0 {
             return self.number_by_bytes();
         }
-        // The bytes of the number at once: two by two, they lose the bits that say that more follow.
+        // All bytes of the number are processed at once: each step joins neighbours and drops their
+        // continuation bits.
         let len = ends.trailing_zeros() / 8 + 1;
         let bits = word & !LAST & (u64::MAX >> (64 - 8 * len));
         let bits = bits & 0x007F_007F_007F_007F | (bits & 0x7F00_7F00_7F00_7F00) >> 1;
@@ -217,7 +219,7 @@ impl Reader<'_> {
         self.node_after(head, depth)
     }
 
-    /// A node of which the first number was read.
+    /// Reads a node whose first number was read.
     fn node_after(&mut self, head: u64, depth: usize) -> Option<Layout> {
         let depth = depth.checked_sub(1)?;
         let count = usize::try_from(head >> 2).ok()?;
@@ -229,7 +231,7 @@ impl Reader<'_> {
             }
             SEQUENCE => {
                 let mut at = 0isize;
-                // Each part has two bytes or more of its own to be read.
+                // Each part takes at least two of the unread bytes.
                 let mut all = LayoutBuilder::new(count.min(self.0.len() / 2));
                 for _ in 0..count {
                     at = at.checked_add(self.signed()?)?;
@@ -286,7 +288,8 @@ mod tests {
         let mut longer = bytes.clone();
         longer.push(0);
         assert!(Layout::decode(&longer).is_none());
-        // Too deep, a kind that does not exist, a number of more than 64 bits, copies that exceed an address space.
+        // The cases are: nodes too deep, an unknown kind, a number of more than 64 bits, copies that exceed
+        // the address space.
         let mut deep = vec![0, 0];
         deep.extend([5, 0].repeat(40));
         deep.push(4);
@@ -315,7 +318,7 @@ mod tests {
         }
     }
 
-    /// The stretches of the part of four blocks of 8 bytes, 16 apart, that is encoded in at most `most` bytes.
+    /// Encodes the part of four blocks of 8 bytes, 16 apart, in at most `most` bytes; returns its stretches.
     fn part(range: Range<usize>, unit: usize, most: usize) -> (usize, Vec<(isize, usize)>) {
         let layout = Layout::block(8).repeated(4, 16).unwrap();
         let (mut bytes, mut stretches) = (Vec::new(), Vec::new());
@@ -331,7 +334,7 @@ mod tests {
     fn a_part_is_what_a_range_of_the_packed_bytes_is() {
         assert_eq!(part(4..20, 1, MOST_BYTES), (16, vec![(4, 4), (16, 8), (32, 4)]));
         assert_eq!(part(0..32, 8, MOST_BYTES).0, 32);
-        // Two stretches have room; cuts lie between pieces.
+        // Two stretches have room, and cuts lie between pieces.
         assert_eq!(part(4..20, 1, LIST_HEAD + 4), (12, vec![(4, 4), (16, 8)]));
         assert_eq!(part(0..32, 8, LIST_HEAD + 6), (24, vec![(0, 8), (16, 8), (32, 8)]));
         assert_eq!(part(0..32, 16, LIST_HEAD + 6), (16, vec![(0, 8), (16, 8)]));

@@ -1,23 +1,23 @@
-//! Nodes that list the places of their parts: blocks, copies of one node, and different nodes.
+//! Nodes that list the places of their parts: blocks, copies of one node, or different nodes.
 //!
-//! Owns the lists and the search for the part at which a range of the packed bytes begins. A list of blocks takes 16 bytes for
-//! each, so that a datatype of a million blocks is made as fast as its arguments are read.
+//! Owns the lists and the search for the first part of a range of packed bytes. Each block of a list takes 16
+//! bytes, so a datatype of a million blocks is made as fast as its arguments are read.
 
 use super::node::{Node, Visit};
 
-/// Lists with at most so many blocks are walked once for many elements rather than once for each.
+/// Most blocks of a list that is walked once for many elements instead of once for each.
 const FEW: usize = 64;
 
-/// Blocks one after the other, each at a place of its own.
+/// Blocks in packing order, each at its own place.
 #[derive(Debug)]
 pub(super) struct BlockList {
     pub blocks: Box<[PlacedBlock]>,
     pub size: usize,
-    /// The length of all of them, if they have the same.
+    /// The length of each block, if all are equal.
     pub len: Option<usize>,
 }
 
-/// A block of a list. It ends where the next one begins, in packed bytes.
+/// A block of a list. It ends where the next one begins in the packed bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlacedBlock {
     pub at: isize,
@@ -25,7 +25,7 @@ pub(super) struct PlacedBlock {
     pub before: usize,
 }
 
-/// Copies of one node, each at a place of its own.
+/// Copies of one node, each at its own place.
 #[derive(Debug)]
 pub(super) struct Indexed {
     pub inner: Node,
@@ -33,7 +33,7 @@ pub(super) struct Indexed {
     pub size: usize,
 }
 
-/// Nodes one after the other, each at a place of its own.
+/// Nodes in packing order, each at its own place.
 #[derive(Debug)]
 pub(super) struct Sequence {
     pub parts: Box<[LayoutPart]>,
@@ -50,12 +50,12 @@ pub(super) struct LayoutPart {
 }
 
 impl BlockList {
-    /// Whether they are worth a loop over elements for each.
+    /// Returns true if a loop over elements for each block is worthwhile.
     pub fn is_short(&self) -> bool {
         self.blocks.len() <= FEW
     }
 
-    /// Where each lies, the packed bytes before it, and its length.
+    /// Returns for each block its place, the packed bytes before it, and its length.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (isize, usize, usize)> {
         self.from(0)
     }
@@ -67,13 +67,13 @@ impl BlockList {
         })
     }
 
-    /// Packed bytes before the block after this one.
+    /// Returns the packed bytes before the block after this one.
     #[inline]
     fn end(&self, block: usize) -> usize {
         self.blocks.get(block + 1).map_or(self.size, |next| next.before)
     }
 
-    /// Visits its packed bytes from `skip` on, `len` of them, which it has.
+    /// Visits `len` of its packed bytes from `skip` on, which must exist.
     pub fn visit(&self, at: isize, skip: usize, len: usize, visit: &mut impl Visit) {
         let (mut skip, mut len) = (skip, len);
         let mut first = self.blocks.partition_point(|block| block.before <= skip).saturating_sub(1);
@@ -108,7 +108,7 @@ impl BlockList {
 }
 
 impl Indexed {
-    /// As [`BlockList::visit`].
+    /// Visits packed bytes like [`BlockList::visit`].
     pub fn visit(&self, at: isize, skip: usize, len: usize, visit: &mut impl Visit) {
         let size = self.inner.size();
         let (mut within, mut len) = (skip % size, len);
@@ -133,7 +133,7 @@ impl Indexed {
 }
 
 impl Sequence {
-    /// As [`BlockList::visit`].
+    /// Visits packed bytes like [`BlockList::visit`].
     pub fn visit(&self, at: isize, skip: usize, len: usize, visit: &mut impl Visit) {
         let first = self.parts.partition_point(|part| part.before + part.node.size() <= skip);
         let mut done = 0;

@@ -1,7 +1,7 @@
-//! Where the bytes of an element lie: the compiled description of a type that need not be one stretch of memory.
+//! Layouts: the compiled description of the bytes of an element, which need not be one stretch of memory.
 //!
-//! Owns the description and what follows from it: sizes, bounds, and the moving of bytes between their places and a packed
-//! stream, from any offset of the stream on. Knows no types: what a number is, is its user's business.
+//! Owns the description and its consequences: sizes, bounds, and the moving of bytes between memory and a
+//! packed stream, from any offset of the stream. Knows no types: its user knows the numbers.
 //!
 //! ```text
 //!   memory   ··AA····AA····AA····AA··        a block of 2, repeated 4 times, 6 apart: one node, however many blocks
@@ -26,25 +26,24 @@ use lists::{BlockList, PlacedBlock};
 use moving::{Gather, Scatter};
 use node::{Node, Visit, visit_copies};
 
-/// Blocks shorter than this on average are moved through a packed copy rather than one by one by a driver.
+/// Average block length below which bytes are packed instead of passed block by block to a driver.
 const COARSE: usize = 4096;
-/// Blocks shorter than this on average are packed by loops that know their length.
+/// Average block length below which loops for a known length pack the blocks.
 const SHORT: usize = 128;
 
-/// Where the bytes of one element lie relative to a place, in the order in which they are packed, and how far the next
-/// element is.
+/// The bytes of one element relative to a place, in packing order, and the distance to the next element.
 #[derive(Clone, Debug)]
 pub struct Layout {
     at: isize,
     root: Node,
     extent: isize,
-    /// Bounds of all bytes; 0 and 0 where there are none. What is visited of an element lies between them.
+    /// Bounds of all bytes; 0 and 0 if there are none. All visited bytes of an element lie between them.
     low: isize,
     high: isize,
 }
 
 impl Layout {
-    /// `len` bytes.
+    /// Makes a layout of `len` bytes in one block.
     ///
     /// # Panics
     /// They are more than an address space has.
@@ -53,7 +52,8 @@ impl Layout {
         Self { at: 0, root: Node::Block(len), extent: high, low: 0, high }
     }
 
-    /// Copies of it, `stride` bytes apart, as one element; nothing where they exceed an address space. The extent is the same.
+    /// Makes one element of `count` copies of it, `stride` bytes apart; none if they exceed the address
+    /// space. The extent stays.
     pub fn repeated(&self, count: usize, stride: isize) -> Option<Self> {
         let root = self.root.repeated(count, stride)?;
         if root.size() == 0 {
@@ -63,7 +63,7 @@ impl Layout {
         Some(Self { at: self.at, root, extent: self.extent, low, high }).filter(Self::is_sound)
     }
 
-    /// The same, `by` bytes further; nothing where it leaves an address space.
+    /// Returns the layout moved by `by` bytes; none if it leaves the address space.
     pub fn shifted(&self, by: isize) -> Option<Self> {
         if self.size() == 0 {
             return Some(self.clone());
@@ -72,46 +72,47 @@ impl Layout {
         Some(Self { at: self.at.wrapping_add(by), root: self.root.clone(), low, high, ..*self })
     }
 
-    /// One after the other as one element, packed in this order; nothing where it exceeds an address space. Its extent is
-    /// that from the lowest to the highest byte.
+    /// Makes one element of several, packed in this order; none if it exceeds the address space. Its extent
+    /// reaches from the lowest to the highest byte.
     pub fn sequence(parts: impl IntoIterator<Item = Layout>) -> Option<Self> {
         let mut all = LayoutBuilder::new(0);
         parts.into_iter().try_for_each(|part| all.push(&part, 0, 1))?;
         all.build().map(|(layout, _)| layout)
     }
 
-    /// The same with the next element `extent` bytes further.
+    /// Returns the layout with another extent: the next element is `extent` bytes further.
     pub fn with_extent(self, extent: isize) -> Self {
         Self { extent, ..self }
     }
 
-    /// Packed sizes are numbers of an address space too.
+    /// Returns true if packed size and span fit the address space.
     fn is_sound(&self) -> bool {
         isize::try_from(self.size()).is_ok() && self.high.checked_sub(self.low).is_some()
     }
 
-    /// Bytes of one element, packed.
+    /// Returns the packed bytes of one element.
     #[inline]
     pub fn size(&self) -> usize {
         self.root.size()
     }
 
-    /// How far the next element is.
+    /// Returns the distance to the next element.
     pub fn extent(&self) -> isize {
         self.extent
     }
 
-    /// From the lowest byte of an element to behind its highest.
+    /// Returns the range from the lowest byte of an element to the end of its highest.
     pub fn bounds(&self) -> Range<isize> {
         self.low..self.high
     }
 
-    /// Bytes of `count` elements, packed, if that is a number.
+    /// Returns the packed bytes of `count` elements, if they fit the address space.
     pub fn total(&self, count: usize) -> Option<usize> {
         self.size().checked_mul(count).filter(|total| isize::try_from(*total).is_ok())
     }
 
-    /// From the lowest byte of `count` elements to behind the highest; what exceeds an address space ends at its end.
+    /// Returns the range from the lowest byte of `count` elements to the end of the highest, clipped to the
+    /// address space.
     pub fn span(&self, count: usize) -> Range<isize> {
         if count == 0 || self.size() == 0 {
             return 0..0;
@@ -120,7 +121,7 @@ impl Layout {
         self.low.saturating_add(last.min(0))..self.high.saturating_add(last.max(0))
     }
 
-    /// Whether any number of elements is one stretch from place 0 on.
+    /// Returns true if any number of elements is one stretch from place 0 on.
     pub fn is_contiguous(&self) -> bool {
         match self.root {
             Node::Block(0) => true,
@@ -129,12 +130,12 @@ impl Layout {
         }
     }
 
-    /// Whether its blocks are too short for a driver to take them one by one.
+    /// Returns true if its blocks are too short for a driver to take them one by one.
     pub fn is_fine(&self) -> bool {
         self.size() / self.root.blocks().max(1) < COARSE
     }
 
-    /// Whether loops that know the length of its blocks move them faster than one copy each.
+    /// Returns true if loops for a known length move its blocks faster than one copy each.
     pub(crate) fn has_short_blocks(&self) -> bool {
         self.size() / self.root.blocks().max(1) < SHORT
     }
@@ -161,7 +162,7 @@ impl Layout {
         unsafe { self.scatter(bounds, count, at, from.as_ptr(), from.len()) }
     }
 
-    /// Lends `count` elements to be sent, packed on the fly where they are not one stretch.
+    /// Lends `count` elements to be sent, packed on the fly unless they are one stretch.
     ///
     /// # Panics
     /// The elements lie outside of `raw`, or have more bytes than an address space.
@@ -172,7 +173,7 @@ impl Layout {
     /// Lends `count` elements to be filled.
     ///
     /// # Panics
-    /// As [`Layout::lend`].
+    /// The panics of [`Layout::lend`] apply.
     pub fn lend_mut(self: &Arc<Self>, raw: RawMut, count: usize) -> InBuffer {
         InBuffer(self.lent(raw.bounds(), count))
     }
@@ -184,14 +185,14 @@ impl Layout {
         }
     }
 
-    /// Lends a range of the packed bytes of `count` elements, as few elements of them as hold it.
+    /// Lends a range of the packed bytes of `count` elements, by the fewest elements that contain it.
     pub(crate) fn lent_range(self: &Arc<Self>, bounds: Bounds, count: usize, range: Range<usize>) -> Lent {
         self.check(bounds, count, range.start, range.len());
         if range.is_empty() {
             return bounds.lent(0, 0);
         }
         let (first, last) = (range.start / self.size(), (range.end - 1) / self.size());
-        // The span of the elements is within the bounds, so no place between is beyond an address space.
+        // The span of the elements is within the bounds, so every place in between is in the address space.
         let bounds = bounds.moved(self.extent.wrapping_mul(first as isize));
         let (before, count) = (first * self.size(), last - first + 1);
         match self.stretch(count) {
@@ -200,7 +201,7 @@ impl Layout {
         }
     }
 
-    /// Where and how long `count` elements are, if they are one stretch.
+    /// Returns place and length of `count` elements, if they are one stretch.
     fn stretch(&self, count: usize) -> Option<(isize, usize)> {
         match self.root {
             Node::Block(len) if count == 1 => Some((self.at, len)),
@@ -212,8 +213,8 @@ impl Layout {
         }
     }
 
-    /// Where the first block of `count` elements lies, the length of each block and their distance, if they are blocks of one length at equal
-    /// distances.
+    /// Returns the place of the first block of `count` elements, the length of a block and the distance, if
+    /// the blocks have one length and equal distances.
     pub(crate) fn strided(&self, count: usize) -> Option<(isize, usize, isize)> {
         match &self.root {
             Node::Block(len) => Some((self.at, *len, self.extent)),
@@ -227,7 +228,7 @@ impl Layout {
         }
     }
 
-    /// That a range of the packed bytes exists and that the elements lie in the bounds.
+    /// Checks that a range of the packed bytes exists and that the elements lie in the bounds.
     pub(crate) fn check(&self, bounds: Bounds, count: usize, at: usize, len: usize) {
         let total = self.total(count).expect("the elements fit the address space");
         assert!(at <= total && len <= total - at, "{len} packed bytes at {at} of {total}");
@@ -256,13 +257,13 @@ impl Layout {
         self.visit(count, at, len, &mut unsafe { Scatter::new(from, bounds.start()) });
     }
 
-    /// Calls `each(place, offset in the range, length)` for the stretches of a range of the packed bytes, in their order; places are
-    /// relative to that of the first element.
+    /// Calls `each(place, offset in the range, length)` for the stretches of a range of the packed bytes, in
+    /// order. Places are relative to the first element.
     pub fn stretches(&self, count: usize, at: usize, len: usize, each: impl FnMut(isize, usize, usize)) {
         self.visit(count, at, len, &mut Each { each, done: 0 });
     }
 
-    /// Visits packed bytes of `count` elements, which they have.
+    /// Visits packed bytes of `count` elements, which must exist.
     fn visit(&self, count: usize, skip: usize, len: usize, visit: &mut impl Visit) {
         debug_assert!(skip + len <= self.size() * count);
         match &self.root {
@@ -277,13 +278,13 @@ impl Layout {
     }
 }
 
-/// Bounds of `count` copies of what lies between two bounds.
+/// Returns the bounds of `count` copies of a range with these bounds.
 fn spread(low: isize, high: isize, count: usize, stride: isize) -> Option<(isize, isize)> {
     let last = isize::try_from(count).ok()?.checked_sub(1)?.checked_mul(stride)?;
     Some((low.checked_add(last.min(0))?, high.checked_add(last.max(0))?))
 }
 
-/// Shows stretches one by one.
+/// Passes on each stretch.
 struct Each<F> {
     each: F,
     done: usize,

@@ -1,8 +1,8 @@
-//! Bytes moved between their places in memory and a packed stretch.
+//! Copies bytes between their places in memory and a packed stretch.
 //!
-//! Blocks of the lengths that numbers have are moved by loops that know the length. Bounds are not looked at here: the caller that
-//! makes a [`Gather`] or a [`Scatter`] has checked that all places of the walk lie in lent memory. Both sides are memory of this thread:
-//! what others may access is copied to or from a stage (`buffer/scattered.rs`).
+//! Loops for a known length move blocks of the lengths of numbers. Bounds are not checked here: the maker of
+//! a [`Gather`] or [`Scatter`] has checked that all visited places lie in lent memory. Both sides are memory
+//! of this thread. Shared memory is copied through a stage (`buffer/scattered.rs`).
 
 use std::ptr;
 
@@ -10,13 +10,13 @@ use super::lists::{BlockList, PlacedBlock};
 use super::node::Visit;
 use crate::copy::copy;
 
-/// From places around `from` to a packed stretch.
+/// Copies from places around `from` to a packed stretch.
 pub(super) struct Gather {
     from: *const u8,
     to: *mut u8,
 }
 
-/// From a packed stretch to places around `to`.
+/// Copies from a packed stretch to places around `to`.
 pub(super) struct Scatter {
     from: *const u8,
     to: *mut u8,
@@ -38,7 +38,7 @@ impl Scatter {
     }
 }
 
-/// Runs a loop over blocks: compiled for each length that numbers have, and once for the others.
+/// Runs a loop over blocks, compiled for each length of a number, and once for other lengths.
 macro_rules! for_length {
     ($len:expr, $run:ident, ($($argument:expr),*)) => {
         match $len {
@@ -55,7 +55,8 @@ macro_rules! for_length {
     };
 }
 
-/// Elements whose blocks are moved at once, the first block of each, then the second: they stay in the nearest cache.
+/// Elements whose blocks are moved together, first all first blocks, then all second ones, so that they stay
+/// in the nearest cache.
 const TOGETHER: usize = 32;
 
 impl Visit for Gather {
@@ -159,7 +160,8 @@ impl Visit for Scatter {
 }
 
 /// # Safety
-/// As [`copy`]. With a length that is `KNOWN` when this is compiled it is a move or two.
+/// The conditions of [`copy`] apply. If the length is `KNOWN` at compile time, the copy takes one or two
+/// moves.
 #[inline(always)]
 unsafe fn block<const KNOWN: bool>(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: the caller's word.
@@ -172,7 +174,8 @@ unsafe fn block<const KNOWN: bool>(to: *mut u8, from: *const u8, len: usize) {
 }
 
 /// # Safety
-/// `count` blocks of `len` bytes lie from `from` on, `stride` apart; there is room for them from `to` on, `step` apart, elsewhere.
+/// `count` blocks of `len` bytes lie from `from` on, `stride` apart. Separate memory from `to` on has room
+/// for them, `step` apart.
 #[inline(always)]
 unsafe fn gather<const KNOWN: bool>(
     len: usize,
@@ -192,7 +195,8 @@ unsafe fn gather<const KNOWN: bool>(
 }
 
 /// # Safety
-/// `count` blocks of `len` bytes lie from `from` on, `step` apart; there is room for them from `to` on, `stride` apart, elsewhere.
+/// `count` blocks of `len` bytes lie from `from` on, `step` apart. Separate memory from `to` on has room for
+/// them, `stride` apart.
 #[inline(always)]
 unsafe fn scatter<const KNOWN: bool>(
     len: usize,
@@ -212,7 +216,8 @@ unsafe fn scatter<const KNOWN: bool>(
 }
 
 /// # Safety
-/// Blocks of `len` bytes lie where the list says, relative to `from`; there is room for them from `to` on, elsewhere.
+/// Blocks of `len` bytes lie at the listed places, relative to `from`. Separate memory from `to` on has room
+/// for them.
 #[inline(always)]
 unsafe fn gather_listed<const KNOWN: bool>(len: usize, to: *mut u8, from: *const u8, blocks: &[PlacedBlock]) {
     let mut to = to;
@@ -224,7 +229,8 @@ unsafe fn gather_listed<const KNOWN: bool>(len: usize, to: *mut u8, from: *const
 }
 
 /// # Safety
-/// There is room for blocks of `len` bytes where the list says, relative to `to`; they lie side by side from `from` on, elsewhere.
+/// The listed places, relative to `to`, have room for blocks of `len` bytes. The blocks lie contiguously from
+/// `from` on, in separate memory.
 #[inline(always)]
 unsafe fn scatter_listed<const KNOWN: bool>(
     len: usize,

@@ -1,17 +1,17 @@
-//! The tree that a layout is: blocks, blocks at equal distances, one part after the other.
+//! The tree of a layout: blocks, nodes at equal distances, and sequences of parts.
 //!
-//! Owns the rules that keep it small (what lies side by side is one block, equal parts at equal distances are a repetition)
-//! and the walk over a range of the packed bytes. It computes places, with wrapping arithmetic, and never touches memory:
-//! that the places of a layout lie in its bounds is [`super::Layout`]'s to keep.
+//! Owns the walk over a range of the packed bytes, and the rules that keep the tree small: adjacent bytes are
+//! one block, equal parts at equal distances are a repetition. It computes places with wrapping arithmetic
+//! and never touches memory. [`super::Layout`] ensures that the places lie in its bounds.
 
 use std::sync::Arc;
 
 use super::lists::{BlockList, Indexed, PlacedBlock, Sequence};
 
-/// Bytes in memory, in the order in which they are packed; places count from where the node stands.
+/// Bytes in memory, in packing order; places are relative to the place of the node.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    /// So many bytes from place 0 on.
+    /// A block of this length at place 0.
     Block(usize),
     Repeat(Arc<Repeat>),
     Blocks(Arc<BlockList>),
@@ -28,20 +28,20 @@ pub(super) struct Repeat {
     size: usize,
 }
 
-/// What is done with the stretches of memory, in packed order.
+/// Receives the stretches of memory in packing order.
 pub(super) trait Visit {
-    /// One stretch.
+    /// Takes one stretch.
     fn one(&mut self, at: isize, len: usize);
-    /// Stretches of one length at equal distances.
+    /// Takes stretches of one length at equal distances.
     fn many(&mut self, at: isize, len: usize, count: usize, stride: isize);
-    /// Stretches of one length at listed places.
+    /// Takes stretches of one length at listed places.
     fn listed(&mut self, at: isize, len: usize, blocks: &[PlacedBlock]);
-    /// Elements of several stretches each, at equal distances.
+    /// Takes elements of several stretches each, at equal distances.
     fn elements(&mut self, at: isize, blocks: &BlockList, count: usize, stride: isize);
 }
 
 impl Node {
-    /// Packed bytes.
+    /// Returns the number of packed bytes.
     #[inline]
     pub fn size(&self) -> usize {
         match self {
@@ -53,7 +53,7 @@ impl Node {
         }
     }
 
-    /// How many stretches it consists of, at most.
+    /// Returns the largest possible number of its stretches.
     pub fn blocks(&self) -> usize {
         match self {
             Node::Block(_) => 1,
@@ -64,7 +64,7 @@ impl Node {
         }
     }
 
-    /// Copies of it; nothing where their size is no number.
+    /// Returns `count` copies of it; none if their size overflows.
     pub fn repeated(&self, count: usize, stride: isize) -> Option<Node> {
         let size = self.size().checked_mul(count)?;
         Some(match self {
@@ -82,7 +82,7 @@ impl Node {
         Node::Repeat(Arc::new(Repeat { count, stride, inner, size }))
     }
 
-    /// Whether they are known to be alike, without looking into long lists.
+    /// Returns true if two nodes are known to be equal, without a walk over long lists.
     pub fn is_same(&self, other: &Node) -> bool {
         match (self, other) {
             (Node::Block(a), Node::Block(b)) => a == b,
@@ -97,7 +97,7 @@ impl Node {
         }
     }
 
-    /// Visits its packed bytes from `skip` on, `len` of them, which it has.
+    /// Visits `len` of its packed bytes from `skip` on, which must exist.
     pub fn visit(&self, at: isize, skip: usize, len: usize, visit: &mut impl Visit) {
         match self {
             Node::Block(_) => visit.one(at.wrapping_add_unsigned(skip), len),
@@ -127,13 +127,13 @@ impl Node {
 }
 
 impl Repeat {
-    /// Whether a copy of it, `stride` further, continues it at its own distances.
+    /// Returns true if a copy of it, `stride` further, continues it at its own distances.
     pub fn goes_on_after(&self, stride: isize) -> bool {
         isize::try_from(self.count).ok().and_then(|count| count.checked_mul(self.stride)) == Some(stride)
     }
 }
 
-/// Visits the packed bytes of copies of a node from `skip` on, `len` of them, which the copies have.
+/// Visits `len` packed bytes of copies of a node from `skip` on, which must exist.
 pub(super) fn visit_copies(
     inner: &Node,
     stride: isize,

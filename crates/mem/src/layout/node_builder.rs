@@ -1,18 +1,18 @@
-//! Nodes put one after the other into the smallest list that holds them.
+//! Builds the smallest list that holds a sequence of nodes.
 //!
-//! Owns the rules that keep a layout small: blocks side by side are one block, equal parts at equal distances are a repetition,
-//! and equal parts at other distances are listed by their places alone. Adding a part takes constant time and no memory beside
-//! the list's own.
+//! Owns the rules that keep a layout small. Adjacent blocks become one block. Equal parts at equal distances
+//! become a repetition. Equal parts at other distances become a list of places. Adding a part takes constant
+//! time and only the memory of the list.
 
 use std::sync::Arc;
 
 use super::lists::{BlockList, Indexed, LayoutPart, PlacedBlock, Sequence};
 use super::node::Node;
 
-/// The parts so far.
+/// The parts added so far.
 pub(super) struct NodeBuilder {
     parts: Parts,
-    /// Packed bytes of all of them.
+    /// Packed bytes of all parts.
     size: usize,
 }
 
@@ -22,7 +22,7 @@ enum Parts {
         blocks: Vec<PlacedBlock>,
         end: isize,
     },
-    /// Copies of a node that is no block.
+    /// Copies of a node that is not a block.
     Indexed {
         inner: Node,
         places: Vec<isize>,
@@ -31,12 +31,12 @@ enum Parts {
 }
 
 impl NodeBuilder {
-    /// With room for so many parts.
+    /// Makes a builder with room for `parts` parts.
     pub fn new(parts: usize) -> Self {
         Self { parts: Parts::Blocks { blocks: Vec::with_capacity(parts), end: 0 }, size: 0 }
     }
 
-    /// Adds a node; nothing where the size is no number.
+    /// Adds a node; none if the size overflows.
     #[inline]
     pub fn push(&mut self, at: isize, node: &Node) -> Option<()> {
         let before = self.size;
@@ -55,7 +55,7 @@ impl NodeBuilder {
         Some(())
     }
 
-    /// Adds blocks, which are not empty; nothing where one of them is nothing, or the size is no number.
+    /// Adds blocks, which are not empty; none if one of them is `None` or the size overflows.
     #[inline]
     pub fn push_blocks(&mut self, all: impl IntoIterator<Item = Option<(isize, usize)>>) -> Option<()> {
         let Parts::Blocks { blocks, end } = &mut self.parts else {
@@ -63,7 +63,7 @@ impl NodeBuilder {
                 .into_iter()
                 .try_for_each(|block| block.and_then(|(at, len)| self.push(at, &Node::Block(len))));
         };
-        // Copies that the compiler keeps in registers.
+        // Local copies, which the compiler keeps in registers.
         let (mut size, mut last_end) = (self.size, *end);
         for block in all {
             let (at, len) = block?;
@@ -92,7 +92,7 @@ impl NodeBuilder {
         Some(())
     }
 
-    /// Turns what there is into a list of different nodes.
+    /// Converts the parts into a list of different nodes.
     fn different(&mut self) -> &mut Vec<LayoutPart> {
         let size = self.size;
         let parts = match std::mem::replace(&mut self.parts, Parts::Different(Vec::new())) {
@@ -116,7 +116,7 @@ impl NodeBuilder {
         }
     }
 
-    /// All parts as one node, and where it stands; nothing where a distance is no number.
+    /// Returns all parts as one node, and its place; none if a distance overflows.
     pub fn build(self) -> Option<(isize, Node)> {
         let size = self.size;
         match self.parts {
@@ -144,7 +144,8 @@ fn build_blocks(blocks: Vec<PlacedBlock>, size: usize) -> Option<(isize, Node)> 
         _ => {}
     }
     let each = size / blocks.len();
-    // With the first one at 0 and each where equal ones would be, the last has the same length, too.
+    // If the first block is at 0 and each has the offset of equal blocks, the last one has the same length,
+    // too.
     let equal =
         each * blocks.len() == size && blocks.iter().enumerate().all(|(i, block)| block.before == i * each);
     if let Some(stride) = distance(&blocks, |block| block.at).filter(|_| equal) {
@@ -154,7 +155,7 @@ fn build_blocks(blocks: Vec<PlacedBlock>, size: usize) -> Option<(isize, Node)> 
     Some((0, Node::Blocks(Arc::new(BlockList { blocks: blocks.into(), size, len }))))
 }
 
-/// The distance between one and the next, if it is the same everywhere; 0 where there is one alone.
+/// Returns the distance between neighbours, if it is the same everywhere; 0 for a single part.
 fn distance<T>(all: &[T], at: impl Fn(&T) -> isize) -> Option<isize> {
     let [first, second, ..] = all else { return Some(0) };
     let stride = at(second).checked_sub(at(first))?;

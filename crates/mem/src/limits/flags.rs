@@ -1,11 +1,11 @@
-//! The limit of a barrier with more processes than processors: central flags, the processor given away
-//! while waiting. Owns the lines from 16 on, one per process.
+//! The limit of a barrier with more processes than processors: central flags, and waiting ranks that yield
+//! the processor. Owns the lines from 16 on, one per process.
 
 use super::{MachineLimits, OWN_LINES};
 use std::time::Instant;
 
 impl MachineLimits<'_> {
-    /// Time of one barrier of all processes, over `rounds` barriers, in nanoseconds.
+    /// Returns the time of one barrier of all processes in nanoseconds, over `rounds` barriers.
     pub fn flags_ns(&mut self, rounds: u32) -> f64 {
         let begin = Instant::now();
         for _ in 0..rounds {

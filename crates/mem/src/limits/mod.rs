@@ -1,12 +1,11 @@
-//! What the machine allows: the bare costs that every measurement of Canelé is compared with.
+//! The machine's limits: the bare costs with which every measurement of Canelé is compared.
 //!
-//! Owns the measuring loops and the layout of the memory block they share. The loops are the least a
-//! program can do (a store, a spin, a `memcpy`), with no protocol around them; nothing here is used to
-//! pass messages, and nothing here pins processors or prints.
+//! Owns the measuring loops and the layout of their shared memory block. The loops are minimal (a store, a
+//! spin, a `memcpy`), without a protocol. They pass no messages, pin no processors and print nothing.
 //!
-//! The processes that measure map one block and call the same method with the same arguments in the
-//! same order. A wait ends only when the other process answers: the process that started them ends the
-//! rest when one of them dies.
+//! The measuring processes map one block and call the same method with the same arguments in the same order.
+//! A wait ends only when the other process answers. The process that started them ends the rest when one of
+//! them dies.
 //!
 //! ```text
 //! | lines, 128 B each                        | 256 cells  | wake word | buffer 0 | buffer 1 | ring 0 | ring 1 |
@@ -27,42 +26,43 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::thread::yield_now;
 
-/// Bytes of one piece of [`MachineLimits::stream_ns`], and of the largest one of [`MachineLimits::ring_ns`], of which each divides it.
+/// Bytes of one piece of [`MachineLimits::stream_ns`]. It is the largest piece of [`MachineLimits::ring_ns`],
+/// and others divide it.
 pub const PIECE_BYTES: usize = 32 * 1024;
-/// Pieces a ring of [`MachineLimits::stream_ns`] holds: more bytes than a processor's own caches, or each line is fetched from the
-/// other one's before it is written.
+/// Pieces in a ring of [`MachineLimits::stream_ns`]. They exceed a processor's own caches; otherwise each
+/// line would be fetched from the other processor before it is written.
 const PIECES: u64 = 64;
 const RING_BYTES: usize = PIECE_BYTES * PIECES as usize;
-/// Lines of each rank in [`single_copy`].
+/// Number of lines of each rank in [`single_copy`].
 const SINGLE_COPY_LINES: usize = 6;
-/// Cells of the ring of [`MachineLimits::cells_per_s`].
+/// Number of cells of the ring of [`MachineLimits::cells_per_s`].
 const CELLS: u64 = 256;
-/// The first of the lines that belong to one rank each.
+/// The first line of those that belong to one rank each.
 const OWN_LINES: usize = 16;
 const PAGE_BYTES: usize = 4096;
 
-/// A flag alone in its pair of cache lines, so that the prefetcher of adjacent lines joins no two flags.
+/// A flag in its own pair of cache lines, so that the adjacent-line prefetcher joins no two flags.
 #[repr(C, align(128))]
 struct Line(AtomicU64);
 
-/// A cache line that carries its own announcement.
+/// A cache line with its own stamp.
 #[repr(C, align(64))]
 struct LimitCell {
     stamp: AtomicU32,
     payload: UnsafeCell<[u8; 60]>,
 }
 
-/// What must be equal in all processes that measure together.
+/// The sizes that must be equal in all processes that measure together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeasuredSizes {
-    /// Processes; two of them (0 and 1) measure what concerns a pair.
+    /// Number of processes; processes 0 and 1 take the measurements of a pair.
     pub ranks: u32,
     /// The largest message of the copying measurements, in bytes.
     pub largest_bytes: usize,
 }
 
 impl MeasuredSizes {
-    /// Bytes of the block shared by the processes. It must be zero at the start.
+    /// Returns the bytes of the block that the processes share. The block must be zero at the start.
     pub fn block_bytes(self) -> usize {
         self.rings_at() + 2 * RING_BYTES
     }
@@ -96,9 +96,9 @@ fn pages(bytes: usize) -> usize {
     bytes.next_multiple_of(PAGE_BYTES)
 }
 
-/// One process's part in measuring the machine's limits.
+/// The part of one process in measuring the machine's limits.
 ///
-/// Every method measures one round; medians over interleaved rounds are the caller's business.
+/// Every method measures one round; the caller computes medians over interleaved rounds.
 pub struct MachineLimits<'a> {
     shape: MeasuredSizes,
     me: usize,
@@ -106,13 +106,13 @@ pub struct MachineLimits<'a> {
     cells: &'a [LimitCell; CELLS as usize],
     /// The word on which a process sleeps.
     wake_word: &'a AtomicU32,
-    /// One per process of the pair, in the block.
+    /// A buffer for each process of the pair, in the block.
     buffers: [NonNull<u8>; 2],
-    /// One per direction, in the block.
+    /// A ring for each direction, in the block.
     rings: [NonNull<u8>; 2],
-    /// Memory of this process alone; allocated when first needed.
+    /// Memory of this process only, allocated on first use.
     private: Vec<u8>,
-    /// How far each measurement has come: the values on the lines only ever grow.
+    /// The progress of each measurement: the values on the lines only grow.
     lines_passed: u64,
     copies: u64,
     pieces_sent: u64,
@@ -122,20 +122,19 @@ pub struct MachineLimits<'a> {
     agreements: u64,
     single_copies: u64,
     wake_ups: u64,
-    /// By it the other processes know this one.
+    /// The word by which the other processes recognise this one.
     proof_word: Box<u64>,
     block: PhantomData<&'a [u8]>,
 }
 
 impl<'a> MachineLimits<'a> {
-    /// Takes part as process `me`, on a segment that is used for nothing else and was fresh when the first
-    /// process began.
+    /// Takes part as process `me`. The segment has no other use and was fresh when the first process began.
     ///
     /// # Errors
     /// `Outside` when the segment is smaller than [`MeasuredSizes::block_bytes`].
     ///
     /// # Panics
-    /// When `me` is not below `shape.ranks`.
+    /// If `me` is not below `shape.ranks`.
     pub fn on(segment: &'a Segment, me: u32, shape: MeasuredSizes) -> Result<Self, SegmentError> {
         let base = segment.at(0, shape.block_bytes(), PAGE_BYTES)?;
         let block = NonNull::slice_from_raw_parts(base, shape.block_bytes());
@@ -147,7 +146,7 @@ impl<'a> MachineLimits<'a> {
     /// Takes part as process `me` of `shape.ranks`.
     ///
     /// # Panics
-    /// When `me` is not below `shape.ranks`, or the block is smaller than [`MeasuredSizes::block_bytes`] or not
+    /// If `me` is not below `shape.ranks`, or the block is smaller than [`MeasuredSizes::block_bytes`] or not
     /// aligned to a page: both are faults of the program, not of its user.
     ///
     /// # Safety
@@ -192,20 +191,20 @@ impl<'a> MachineLimits<'a> {
         }
     }
 
-    /// What the processes agreed on.
+    /// Returns the sizes that the processes agreed on.
     pub fn shape(&self) -> MeasuredSizes {
         self.shape
     }
 
-    /// All processes leave with the value that process 0 brought; none leaves before all have come.
-    /// Waits by giving the processor away, so it may be called with more processes than processors.
+    /// Gives all processes the value of process 0; none returns before all have called it. It yields the
+    /// processor while it waits, so there may be more processes than processors.
     pub fn agree(&mut self, mine: u64) -> u64 {
         let (word, first) =
             (OWN_LINES + 2 * self.shape.ranks as usize, OWN_LINES + self.shape.ranks as usize);
         self.agreements += 1;
         if self.me == 0 {
             (1..self.shape.ranks as usize).for_each(|rank| self.yield_until(first + rank, self.agreements));
-            // All processes have come, so all have read the value of the time before.
+            // All processes have arrived, so all have read the previous value.
             self.lines[word].0.store(mine, Ordering::Relaxed);
             self.set(first, self.agreements);
             return mine;
@@ -221,10 +220,10 @@ impl<'a> MachineLimits<'a> {
         self.lines[line].0.store(value, Ordering::Release);
     }
 
-    /// Waits without a pause instruction, as the fastest receiver would.
+    /// Waits without a pause instruction, like the fastest receiver.
     #[inline(always)]
     fn await_line(&self, line: usize, value: u64) {
-        // Looked up once: the loop is a load and a comparison.
+        // The address is computed once: the loop is a load and a comparison.
         let line = &self.lines[line].0;
         // Pairs with the release in `set`.
         while line.load(Ordering::Acquire) < value {}

@@ -1,8 +1,9 @@
-//! The limits of a pair: one cache line, copies through shared memory, a stream of stamped cells.
-//! Owns the lines 0 to 15, the cells, the buffers and the rings; only processes 0 and 1 come here.
+//! The limits of a pair: one cache line, copies through shared memory, a stream of stamped cells. Owns the
+//! lines 0 to 15, the cells, the buffers and the rings; only processes 0 and 1 call it.
 //!
 //! Lines: 0, 1 ping-pong; 2 to 5 copies; 6, 7 pieces sent and 8, 9 pieces taken, per direction; 10 cells
-//! taken; 11 to 13 wake-ups. Pieces are counted on, whatever their size: each call ends with an empty ring.
+//! taken; 11 to 13 wake-ups. Piece counters continue across calls of any piece size: each call ends with an
+//! empty ring.
 
 use super::{CELLS, MachineLimits, PIECE_BYTES, RING_BYTES};
 use crate::backwards;
@@ -10,12 +11,12 @@ use canele_sys::atomic::Ordering;
 use std::ptr::copy_nonoverlapping;
 use std::time::Instant;
 
-/// Cells the receiver takes before it says so.
+/// Number of cells after which the receiver reports that it took them.
 const CELLS_PER_NOTICE: u64 = 32;
 
 impl MachineLimits<'_> {
-    /// One-way time of a cache line between the processors of processes 0 and 1, in nanoseconds, over
-    /// `rounds` round trips.
+    /// Returns the one-way time of a cache line between the processors of processes 0 and 1 in nanoseconds,
+    /// over `rounds` round trips.
     pub fn line_ns(&mut self, rounds: u32) -> f64 {
         let begin = Instant::now();
         for _ in 0..rounds {
@@ -31,18 +32,18 @@ impl MachineLimits<'_> {
         one_way_ns(begin, rounds)
     }
 
-    /// One-way time of `bytes` in nanoseconds when the receiver copies them out of the sender's shared
-    /// buffer: the limit of a message whose sender's memory both can reach.
+    /// Returns the one-way time of `bytes` in nanoseconds when the receiver copies them from the sender's
+    /// shared buffer. It is the limit of a message in memory that both processes can access.
     ///
     /// # Panics
-    /// When `bytes` is more than [`MeasuredSizes::largest_bytes`](super::MeasuredSizes::largest_bytes); so do
+    /// If `bytes` is more than [`MeasuredSizes::largest_bytes`](super::MeasuredSizes::largest_bytes); so do
     /// [`copy2_ns`](Self::copy2_ns) and [`stream_ns`](Self::stream_ns).
     pub fn copy1_ns(&mut self, bytes: usize, rounds: u32) -> f64 {
         self.copy_ns::<false>(bytes, rounds)
     }
 
-    /// As [`copy1_ns`](Self::copy1_ns), but each process copies one half: the limit when both processes'
-    /// memory is shared and both processors are free to copy.
+    /// Does [`copy1_ns`](Self::copy1_ns) with one half copied by each process. It is the limit when both
+    /// processes' memory is shared and both processors are free to copy.
     pub fn copy2_ns(&mut self, bytes: usize, rounds: u32) -> f64 {
         self.copy_ns::<true>(bytes, rounds)
     }
@@ -84,16 +85,17 @@ impl MachineLimits<'_> {
         one_way_ns(begin, rounds)
     }
 
-    /// One-way time of `bytes` in nanoseconds from private memory to private memory: both processes copy
-    /// at once through a ring of 64 pieces of 32 KB, each read from its end.
+    /// Returns the one-way time of `bytes` in nanoseconds between private memories. Both processes copy at
+    /// once through a ring of 64 pieces of 32 KB, each read from its end.
     pub fn stream_ns(&mut self, bytes: usize, rounds: u32) -> f64 {
         self.ring_ns(bytes, PIECE_BYTES, rounds)
     }
 
-    /// As [`stream_ns`](Self::stream_ns), through a ring of as many pieces of `piece` bytes as fit 2 MiB.
+    /// Does [`stream_ns`](Self::stream_ns) through a ring of as many pieces of `piece` bytes as fit 2 MiB.
     ///
     /// # Panics
-    /// When `bytes` is more than [`MeasuredSizes::largest_bytes`](super::MeasuredSizes::largest_bytes), or `piece` is 0 or larger than a ring.
+    /// If `bytes` is more than [`MeasuredSizes::largest_bytes`](super::MeasuredSizes::largest_bytes), or
+    /// `piece` is 0 or larger than a ring.
     pub fn ring_ns(&mut self, bytes: usize, piece: usize, rounds: u32) -> f64 {
         assert!(bytes <= self.shape.largest_bytes, "{bytes} bytes do not fit the block");
         assert!((1..=RING_BYTES).contains(&piece), "a piece of {piece} bytes does not fit a ring");
@@ -116,7 +118,7 @@ impl MachineLimits<'_> {
         one_way_ns(begin, rounds)
     }
 
-    /// Memory of this process alone, of the largest size.
+    /// Returns memory of this process only, of the largest size.
     pub(super) fn private_memory(&mut self) -> *mut u8 {
         if self.private.is_empty() {
             self.private = vec![self.me as u8 + 1; self.shape.largest_bytes];
@@ -147,8 +149,8 @@ impl MachineLimits<'_> {
         self.set(8 + ring, self.pieces_received);
     }
 
-    /// Cells of 64 bytes with 8 bytes of payload streamed from process 0 to process 1, per second, over
-    /// `cells` of them (rounded up to whole notices of 32).
+    /// Returns the rate per second of 64-byte cells with 8 bytes of payload from process 0 to process 1. It
+    /// streams `cells` of them, rounded up to whole notices of 32.
     pub fn cells_per_s(&mut self, cells: u32) -> f64 {
         let cells = u64::from(cells).next_multiple_of(CELLS_PER_NOTICE);
         let begin = Instant::now();

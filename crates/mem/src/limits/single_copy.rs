@@ -1,7 +1,8 @@
-//! The limits of single copies: the kernel copies between private memory of two processes, called by one end or by both at once.
+//! The limits of single copies, by which the kernel copies between private memories. One end makes the call,
+//! or both make it at once.
 //!
-//! Owns six lines of each rank: how many copies it has begun, how many it has ended, and four words by which the others reach its memory.
-//! The processes of a pair are `2 i` and `2 i + 1`.
+//! Owns six lines of each rank: the number of copies begun, the number ended, and four words by which the
+//! others reach its memory. The processes of a pair are `2 i` and `2 i + 1`.
 
 use super::{MachineLimits, SINGLE_COPY_LINES};
 use canele_sys::atomic::Ordering;
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 const BEGUN: usize = 0;
 const ENDED: usize = 1;
-/// The first of four: process, address of its word, the word, address of its private memory.
+/// The first of four lines: process, address of its word, the word, address of its private memory.
 const SHOWN: usize = 2;
 /// Bytes of a copy that costs hardly more than its call.
 const SHORT_BYTES: usize = 64;
@@ -24,8 +25,8 @@ struct PeerMemory {
 }
 
 impl MachineLimits<'_> {
-    /// Shows the others where this process's memory lies; all processes call it before the other methods of this file. Returns whether
-    /// process 0 can read and write the memory of process 1.
+    /// Publishes the place of this process's memory; all processes call it before the other methods of this
+    /// file. Returns true if process 0 can read and write the memory of process 1.
     pub fn can_copy_singly(&mut self) -> bool {
         process_memory::allow_siblings();
         let private = self.private_memory();
@@ -47,7 +48,8 @@ impl MachineLimits<'_> {
         self.agree(u64::from(can)) == 1
     }
 
-    /// Time of a call that reads 64 bytes from process 1, in nanoseconds. Only the answer of process 0 counts.
+    /// Returns the time in nanoseconds of a call that reads 64 bytes from process 1. Only the result of
+    /// process 0 is valid.
     ///
     /// # Errors
     /// The kernel refuses the copy.
@@ -66,14 +68,15 @@ impl MachineLimits<'_> {
         Ok(spent.as_nanos() as f64 / f64::from(rounds))
     }
 
-    /// One-way time of `bytes` in nanoseconds between the private memory of the processes of a pair, with `pairs` pairs at once: the
-    /// receiver copies, or each end one half. The slowest pair counts.
+    /// Returns the one-way time of `bytes` in nanoseconds between the private memories of a pair, with
+    /// `pairs` pairs at once. The receiver copies, or each end copies one half. The slowest pair counts.
     ///
     /// # Errors
     /// The kernel refuses a copy.
     ///
     /// # Panics
-    /// When `bytes` is more than [`MeasuredSizes::largest_bytes`](super::MeasuredSizes::largest_bytes), or there are fewer pairs.
+    /// If `bytes` is more than [`MeasuredSizes::largest_bytes`](super::MeasuredSizes::largest_bytes), or
+    /// there are fewer pairs.
     pub fn single_copy_ns(
         &mut self,
         bytes: usize,

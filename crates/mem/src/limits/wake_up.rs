@@ -8,20 +8,21 @@ use canele_sys::clock::monotonic_ns;
 use canele_sys::futex;
 use std::time::{Duration, Instant};
 
-/// Process 1 is about to sleep.
+/// Line of the signal that process 1 is about to sleep.
 const SLEEPS: usize = 11;
-/// Process 1 runs.
+/// Line of the signal that process 1 runs.
 const RUNS: usize = 12;
-/// When it did, by the clock of all processes.
+/// Line of the time at which process 1 ran, by the clock of all processes.
 const RAN_AT: usize = 13;
-/// How long process 0 waits until process 1 sleeps.
+/// Time that process 0 gives process 1 to fall asleep.
 const FALL_ASLEEP: Duration = Duration::from_micros(30);
-/// A process that never sleeps when it is woken, as on a machine of one processor, is tried so often.
+/// Tries per round, for a process that never sleeps when it is woken, as on a machine of one processor.
 const MOST_TRIES: u32 = 100;
 
 impl MachineLimits<'_> {
-    /// Mean time in nanoseconds from before the call by which process 0 wakes process 1 until that runs, over `rounds` times that it did
-    /// sleep; `NaN` if it never slept. Only the answer of process 0 counts.
+    /// Returns the mean time in nanoseconds from the call by which process 0 wakes process 1 until process 1
+    /// runs. It covers `rounds` wake-ups from real sleeps and is `NaN` if there was none. Only the result of
+    /// process 0 is valid.
     pub fn wake_up_ns(&mut self, rounds: u32) -> f64 {
         let (mut slept, mut sum, mut goes_on) = (0, 0, true);
         let mut tries = rounds.saturating_mul(MOST_TRIES);
@@ -40,7 +41,7 @@ impl MachineLimits<'_> {
         sum as f64 / f64::from(slept)
     }
 
-    /// Nothing if process 1 did not sleep yet.
+    /// Returns the time of one wake-up; none if process 1 did not sleep yet.
     fn wake_peer(&self) -> Option<u64> {
         self.await_line(SLEEPS, self.wake_ups);
         let begin = Instant::now();

@@ -1,6 +1,6 @@
-//! Accesses in assembly, which the compiler does not look into.
+//! Accesses in assembly, which is opaque to the compiler.
 //!
-//! Owns the choice of pieces by length; the instructions for a piece, and what else a processor has, are in the processor's own module.
+//! Owns the choice of pieces by length. The instructions of each processor are in its own module.
 
 use std::arch::asm;
 
@@ -25,7 +25,8 @@ unsafe extern "C" {
     fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8;
 }
 
-/// Copies `len` bytes as fixed pieces that may overlap, with `$piece::<N>(to, from)`; longer ones with `$long`.
+/// Copies `len` bytes as fixed pieces that may overlap, with `$piece::<N>(to, from)`; longer ones with
+/// `$long`.
 macro_rules! by_length {
     ($to:expr, $from:expr, $len:expr, $piece:ident, $long:expr) => {{
         let (to, from, len): (*mut u8, *const u8, usize) = ($to, $from, $len);
@@ -33,7 +34,8 @@ macro_rules! by_length {
             $piece::copy8(to, from);
         } else {
             match len {
-                // First, so that the call vanishes where the length is known to be that of a cell at most.
+                // This case is first, so that the call vanishes if the length is known to be at most that of
+                // a cell.
                 65.. => $long(to, from, len),
                 49.. => {
                     $piece::copy16(to, from);
@@ -69,7 +71,8 @@ macro_rules! by_length {
     }};
 }
 
-/// Defines reads from shared memory, each followed by a plain write: a name, the type of the value, its class of registers, the instruction.
+/// Defines reads from shared memory, each followed by a plain write. The arguments are a name, the value's
+/// type and register class, and the instruction.
 macro_rules! reads {
     ($($name:ident $value:ty, $class:ident, $read:literal;)*) => {$(
         /// # Safety
@@ -87,7 +90,7 @@ macro_rules! reads {
 }
 use reads;
 
-/// Defines writes to shared memory, each after a plain read, as [`reads`].
+/// Defines writes to shared memory, each after a plain read, with the arguments of [`reads`].
 macro_rules! writes {
     ($($name:ident $value:ty, $class:ident, $write:literal;)*) => {$(
         /// # Safety
@@ -105,7 +108,7 @@ macro_rules! writes {
 use writes;
 
 /// # Safety
-/// As [`std::ptr::copy_nonoverlapping`], but others may access the memory meanwhile.
+/// The conditions of [`std::ptr::copy_nonoverlapping`] apply, but others may access the memory meanwhile.
 #[inline(never)]
 unsafe fn long(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: the ranges are the caller's.
@@ -120,7 +123,7 @@ unsafe fn long(to: *mut u8, from: *const u8, len: usize) {
 /// Copies from shared memory to memory of this thread.
 ///
 /// # Safety
-/// As [`std::ptr::copy_nonoverlapping`], but others may access `from` meanwhile.
+/// The conditions of [`std::ptr::copy_nonoverlapping`] apply, but others may access `from` meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn load(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: every arm touches only the first `len` bytes of both ranges, which the caller vouches for.
@@ -130,7 +133,7 @@ pub(crate) unsafe fn load(to: *mut u8, from: *const u8, len: usize) {
 /// Copies from memory of this thread to shared memory.
 ///
 /// # Safety
-/// As [`std::ptr::copy_nonoverlapping`], but others may access `to` meanwhile.
+/// The conditions of [`std::ptr::copy_nonoverlapping`] apply, but others may access `to` meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn store(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: as in `load`.
@@ -140,7 +143,7 @@ pub(crate) unsafe fn store(to: *mut u8, from: *const u8, len: usize) {
 /// Copies between two places of shared memory, which may overlap.
 ///
 /// # Safety
-/// As [`std::ptr::copy`], but others may access both meanwhile.
+/// The conditions of [`std::ptr::copy`] apply, but others may access both meanwhile.
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: the ranges are the caller's; those of long copies do not overlap.
     unsafe {
@@ -154,7 +157,7 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
 /// Copies between two places that no other thread or process accesses meanwhile, which may overlap.
 ///
 /// # Safety
-/// As [`std::ptr::copy`].
+/// The conditions of [`std::ptr::copy`] apply.
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: the ranges are the caller's.
     unsafe { transfer(to, from, len) }

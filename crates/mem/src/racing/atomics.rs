@@ -1,9 +1,10 @@
-//! Accesses by relaxed atomics: of words where the shared side is aligned; of bytes alone under miri, to which accesses of
-//! different sizes to one byte are an error.
+//! Accesses by relaxed atomics: by words where the shared side is aligned. Under miri they go by bytes only,
+//! because miri refuses accesses of different sizes to one byte.
 
 use canele_sys::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
-/// Calls `one(offset)` for the bytes before and behind the aligned words of shared memory, `word(offset)` for those.
+/// Calls `word(offset)` for the aligned words of shared memory, and `one(offset)` for the bytes before and
+/// after them.
 fn each(shared: *const u8, len: usize, mut one: impl FnMut(usize), mut word: impl FnMut(usize)) {
     let head = if cfg!(miri) { len } else { shared.align_offset(8).min(len) };
     let words = (len - head) / 8;
@@ -15,7 +16,7 @@ fn each(shared: *const u8, len: usize, mut one: impl FnMut(usize), mut word: imp
 /// Copies from shared memory to memory of this thread.
 ///
 /// # Safety
-/// As [`std::ptr::copy_nonoverlapping`], but others may access `from` meanwhile.
+/// The conditions of [`std::ptr::copy_nonoverlapping`] apply, but others may access `from` meanwhile.
 pub(crate) unsafe fn load(to: *mut u8, from: *const u8, len: usize) {
     let from = from.cast_mut();
     // SAFETY: the offsets are below `len`, words aligned and inside; both ranges by the caller's word.
@@ -31,7 +32,7 @@ pub(crate) unsafe fn load(to: *mut u8, from: *const u8, len: usize) {
 /// Copies from memory of this thread to shared memory.
 ///
 /// # Safety
-/// As [`std::ptr::copy_nonoverlapping`], but others may access `to` meanwhile.
+/// The conditions of [`std::ptr::copy_nonoverlapping`] apply, but others may access `to` meanwhile.
 pub(crate) unsafe fn store(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: as in `load`.
     let one = |at| unsafe { AtomicU8::from_ptr(to.add(at)).store(from.add(at).read(), Relaxed) };
@@ -43,15 +44,16 @@ pub(crate) unsafe fn store(to: *mut u8, from: *const u8, len: usize) {
     each(to, len, one, word);
 }
 
-/// Bytes of a copy within shared memory that are held at a time.
+/// Bytes that a copy within shared memory stages at a time.
 const STAGED: usize = 512;
 
 /// Copies between two places of shared memory, which may overlap.
 ///
 /// # Safety
-/// As [`std::ptr::copy`], but others may access both meanwhile.
+/// The conditions of [`std::ptr::copy`] apply, but others may access both meanwhile.
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
-    // Where the target begins within the source, what lies behind is copied before it is overwritten.
+    // If the target begins within the source, the copy starts at the end, so that no byte is overwritten
+    // before it is copied.
     let from_the_end = to.addr().wrapping_sub(from.addr()) < len;
     let mut staged = [0; STAGED];
     let mut done = 0;
@@ -70,7 +72,7 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
 /// Copies between two places that no other thread or process accesses meanwhile, which may overlap.
 ///
 /// # Safety
-/// As [`std::ptr::copy`].
+/// The conditions of [`std::ptr::copy`] apply.
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: the ranges are the caller's.
     unsafe { std::ptr::copy(from, to, len) }

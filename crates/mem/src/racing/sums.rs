@@ -1,8 +1,8 @@
-//! Sums of numbers of this thread with numbers in shared memory, in place, by vector instructions.
+//! Adds numbers of this thread to numbers in shared memory, in place, by vector instructions.
 
 use crate::window::LaneType;
 
-/// Bytes that are added at a time.
+/// Bytes added at a time.
 pub(crate) const LINE: usize = 64;
 
 #[cfg(target_arch = "aarch64")]
@@ -14,11 +14,11 @@ mod lines;
 
 use lines::add_lines;
 
-/// Adds the numbers from one place to those from another, `len` bytes of them.
+/// Adds `len` bytes of numbers at `from` to those at `to`.
 ///
 /// # Safety
-/// Both ranges are this long, `from` readable by this thread alone, `to` writable, where others may write meanwhile; `len` is a multiple of
-/// [`LINE`].
+/// Both ranges have `len` bytes. Only this thread accesses `from`; `to` is writable, and others may write it
+/// meanwhile. `len` is a multiple of [`LINE`].
 pub(crate) unsafe fn add(numbers: LaneType, to: *mut u8, from: *const u8, len: usize) {
     if len == 0 {
         return;

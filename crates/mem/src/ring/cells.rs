@@ -1,8 +1,8 @@
-//! A ring of 64-byte cells. A cell is announced by its own stamp, so a short message costs one cache line.
+//! A ring of 64-byte cells. Each cell has its own stamp, so a short message costs one cache line.
 //!
-//! The stamp is the lap of the ring (from 1 on, modulo 2^16) in the low bits of the cell's first word. The producer
-//! stores that word last (release); the consumer takes the cell when the stamp is the lap it expects. Any stamp but the
-//! expected and the previous one means that a process wrote where it must not.
+//! The stamp is the lap of the ring (from 1, modulo 2^16) in the low bits of the cell's first word. The
+//! producer stores that word last (release); the consumer takes the cell when the stamp is the lap it
+//! expects. Any stamp but the expected and the previous one means that a process wrote where it must not.
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -14,17 +14,17 @@ use canele_sys::atomic::{AtomicU64, Ordering};
 /// Bytes of a cell beside its two words.
 pub const INLINE: usize = 48;
 
-/// One cell. In loom's world it is larger, which changes nothing here.
+/// One cell. Under loom it is larger, which does not matter here.
 #[repr(C, align(64))]
 pub struct Cell {
-    /// Stamp in the low 16 bits; the other 48 are the packet's.
+    /// Stamp in the low 16 bits; the other 48 bits belong to the packet.
     first: AtomicU64,
-    /// The packet's second word. Atomic only so that the loom model watches it.
+    /// The packet's second word. It is atomic only so that the loom model checks it.
     second: AtomicU64,
     inline: UnsafeCell<[u8; INLINE]>,
 }
 
-/// The memory of a ring: a power of two of cells.
+/// The memory of a ring, a power of two of cells.
 #[derive(Clone, Copy)]
 pub struct Cells {
     base: NonNull<Cell>,
@@ -36,7 +36,8 @@ pub struct Cells {
 unsafe impl Send for Cells {}
 
 impl Cells {
-    /// The ring of `count` cells at `base`, all of them zero or written by an earlier owner of this role.
+    /// Takes the ring of `count` cells at `base`. All of them are zero, or were written by an earlier owner
+    /// of this role.
     ///
     /// # Safety
     /// The cells stay mapped while a role on them exists; at most one producer and one consumer are made from them.
@@ -45,38 +46,39 @@ impl Cells {
         Self { base, count: count as u64, shift: count.trailing_zeros() }
     }
 
-    /// How many cells.
+    /// Returns the number of cells.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The end of the ring, behind its last cell.
+    /// Returns the end of the ring, after its last cell.
     #[inline(always)]
     fn end(&self) -> NonNull<Cell> {
         // SAFETY: the memory has so many cells (`new`).
         unsafe { self.base.add(self.count() as usize) }
     }
 
-    /// How many cells lie before one of the ring, or before its end.
+    /// Returns the number of cells before a cell of the ring, or before its end.
     #[inline(always)]
     fn index(&self, cell: NonNull<Cell>) -> u64 {
         (cell.addr().get() - self.base.addr().get()) as u64 / size_of::<Cell>() as u64
     }
 
-    /// The stamp of the lap of a position.
+    /// Returns the stamp of the lap of a position.
     #[inline(always)]
     fn lap(&self, position: u64) -> u16 {
         ((position >> self.shift) as u16).wrapping_add(1)
     }
 }
 
-/// The one who writes cells.
+/// The producer of cells.
 ///
 /// ```text
 ///   lap   │ published │ free, for messages │ reserve │ not known to be free │
 ///                     ▲ next               ▲ run_end  ▲ limit
 /// ```
-/// The cells of a *run*, from `next` to `run_end`, are free and of one lap, so a message in a run asks for nothing else.
+/// The cells of a *run*, from `next` to `run_end`, are free and of one lap, so a message in a run needs no
+/// other check.
 pub struct Producer {
     cells: Cells,
     next: NonNull<Cell>,
@@ -87,7 +89,7 @@ pub struct Producer {
     lap_start: u64,
     /// Positions below this are known to be free.
     limit: u64,
-    /// Cells that messages leave free.
+    /// Number of cells that messages leave free.
     reserve: u64,
 }
 
@@ -103,40 +105,41 @@ impl Producer {
         producer
     }
 
-    /// The position of the next cell.
+    /// Returns the position of the next cell.
     #[inline]
     fn head(&self) -> u64 {
         self.lap_start + self.cells.index(self.next)
     }
 
-    /// Computes the run anew, after `limit` or the lap has changed.
+    /// Computes the run again, after a change of `limit` or of the lap.
     fn renew_run(&mut self) {
         let free = self.limit.saturating_sub(self.reserve).saturating_sub(self.lap_start);
         // SAFETY: at most as many cells as the ring has.
         self.run_end = unsafe { self.cells.base.add(free.min(self.cells.count()) as usize) };
     }
 
-    /// True if a message may take the next cell without a further look.
+    /// Returns true if a message may take the next cell without another check.
     #[inline(always)]
     pub fn is_in_run(&self) -> bool {
         self.next < self.run_end
     }
 
-    /// Whether `reserve` cells besides the next one are free; asks the consumer's cursor only when it must.
+    /// Returns true if `reserve` cells besides the next one are free. Reads the consumer's cursor only if
+    /// necessary.
     #[inline(always)]
     pub fn has_room(&mut self, reserve: u64, cursors: &Cursors) -> bool {
         reserve <= self.reserve && self.is_in_run() || self.has_room_behind(reserve, cursors)
     }
 
-    /// [`Producer::has_room`] beyond the run.
+    /// Does [`Producer::has_room`] beyond the run.
     #[inline(never)]
     fn has_room_behind(&mut self, reserve: u64, cursors: &Cursors) -> bool {
         self.begin_lap();
         if self.head() + reserve < self.limit {
             return true;
         }
-        // Acquire pairs with the release in Consumer::publish: the consumer no longer reads the cells below. A value
-        // beyond our own head is not believed (invariant I4).
+        // Acquire pairs with the release in Consumer::publish: the consumer no longer reads the cells below.
+        // A value beyond our own head is ignored (invariant I4).
         let consumed = cursors.consumed.load(Ordering::Acquire);
         if consumed <= self.head() {
             self.limit = self.limit.max(consumed + self.cells.count());
@@ -155,18 +158,18 @@ impl Producer {
         }
     }
 
-    /// How many cells the consumer is known to have given back.
+    /// Returns the number of cells that the consumer is known to have given back.
     pub fn known(&self) -> u64 {
         self.limit - self.cells.count()
     }
 
-    /// Whether the consumer has given back more than the `known` cells.
+    /// Returns true if the consumer has given back more than the `known` cells.
     pub fn room_came(&self, known: u64, cursors: &Cursors) -> bool {
         let consumed = cursors.consumed.load(Ordering::Relaxed);
         consumed <= self.head() && consumed > known
     }
 
-    /// The inline bytes of the next cell, to be filled before `post`. Only after `has_room`.
+    /// Returns the inline bytes of the next cell, to fill before `post`. Allowed only after `has_room`.
     #[inline(always)]
     pub fn inline(&mut self) -> Window<'_> {
         self.begin_lap();
@@ -174,7 +177,8 @@ impl Producer {
         unsafe { self.next.as_ref() }.inline()
     }
 
-    /// Publishes the next cell: `first` without its stamp, the second word, and inline bytes that were not filled before.
+    /// Publishes the next cell: `first` without its stamp, the second word, and inline bytes unless they were
+    /// filled before.
     #[inline(always)]
     pub fn post(&mut self, first: u64, second: u64, inline: &[u8]) {
         self.begin_lap();
@@ -182,7 +186,7 @@ impl Producer {
         unsafe { self.publish(first, second, inline) }
     }
 
-    /// Has the cell that was published last leave this processor's own caches ([`Window::demote`]).
+    /// Moves the last published cell out of this processor's own caches ([`Window::demote`]).
     #[inline(always)]
     pub fn demote_last(&self) {
         if self.next > self.cells.base {
@@ -191,7 +195,7 @@ impl Producer {
         }
     }
 
-    /// Publishes the next cell if it is one of a run; says whether it has.
+    /// Publishes the next cell if it is in a run. Returns true if it has.
     #[inline(always)]
     pub fn try_post(&mut self, first: u64, second: u64, inline: &[u8]) -> bool {
         let is_in_run = self.is_in_run();
@@ -208,7 +212,8 @@ impl Producer {
     /// `next` is not the end of the ring.
     #[inline(always)]
     unsafe fn publish(&mut self, first: u64, second: u64, inline: &[u8]) {
-        // All that is needed is read before the first write into shared memory: to the compiler, that might change it.
+        // All values are read before the first write into shared memory, because the compiler assumes that
+        // the write might change them.
         // SAFETY: a cell of the ring, which is mapped (`Cells::new`).
         let (at, cell) = (self.next, unsafe { self.next.as_ref() });
         let first = first & !0xffff | u64::from(self.stamp);
@@ -221,37 +226,38 @@ impl Producer {
     }
 }
 
-/// The one who reads cells.
+/// The consumer of cells.
 pub struct Consumer {
     cells: Cells,
     next: NonNull<Cell>,
-    /// Before this cell the lap ends, or the producer is told.
+    /// The cell after which the lap ends, or a report to the producer is due.
     stop: NonNull<Cell>,
     /// The stamp of this lap.
     stamp: u16,
     /// Position of the first cell of this lap.
     lap_start: u64,
-    /// At this position the producer is told.
+    /// Position at which the next report to the producer is due.
     due: u64,
 }
 
 // SAFETY: as for `Cells`.
 unsafe impl Send for Consumer {}
 
-/// Decides whether [`Consumer::take_before_stop`] takes a cell. A trait and no closure, so that it can be inlined.
+/// Decides if [`Consumer::take_before_stop`] takes a cell. It is a trait and not a closure so that it can be
+/// inlined.
 pub trait TakeCell {
-    /// Whether a cell with these words and these inline bytes is taken.
+    /// Returns true if it takes a cell with these words and inline bytes.
     fn accept(&mut self, first: u64, second: u64, inline: Window<'_>) -> bool;
 }
 
-/// What a look at the next cell gives.
+/// The result of a check of the next cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Peek {
-    /// Nothing new.
+    /// There is no new cell.
     Empty,
-    /// A cell, its first two words.
+    /// A cell, with its two words.
     Cell(u64, u64),
-    /// A stamp that cannot be: what was found, and the lap expected.
+    /// An impossible stamp: the stamp found and the lap expected.
     Corrupt(u16, u16),
 }
 
@@ -264,7 +270,7 @@ impl Consumer {
         consumer
     }
 
-    /// Computes where it stops anew, after `due` or the lap has changed.
+    /// Computes the stop again, after a change of `due` or of the lap.
     fn renew_stop(&mut self) {
         let behind = (self.due - self.lap_start).min(self.cells.count());
         // SAFETY: at most as many cells as the ring has.
@@ -277,7 +283,7 @@ impl Consumer {
         unsafe { self.next.as_ref() }
     }
 
-    /// Looks at the next cell.
+    /// Reads the next cell.
     #[inline(always)]
     pub fn peek(&self) -> Peek {
         let cell = self.cell();
@@ -290,21 +296,21 @@ impl Consumer {
         if stamp == lap.wrapping_sub(1) { Peek::Empty } else { Peek::Corrupt(stamp, lap) }
     }
 
-    /// Whether there is no next cell yet.
+    /// Returns true if there is no next cell yet.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        // Relaxed: nothing is read because of it.
+        // Relaxed: no other read depends on it.
         self.cell().first.load(Ordering::Relaxed) as u16 == self.stamp.wrapping_sub(1)
     }
 
-    /// The inline bytes of the cell that `peek` saw.
+    /// Returns the inline bytes of the cell that `peek` saw.
     #[inline(always)]
     pub fn inline(&self) -> Window<'_> {
         self.cell().inline()
     }
 
-    /// Takes the next cell if `take` accepts it; not where behind it the lap ends or the
-    /// producer is to be told. Says whether it was taken.
+    /// Takes the next cell if `take` accepts it. A cell before the end of the lap or a due report is not
+    /// taken. Returns true if it was taken.
     #[inline(always)]
     pub fn take_before_stop(&mut self, take: &mut impl TakeCell) -> bool {
         // SAFETY: behind a cell of the ring is another one, or the end.
@@ -312,7 +318,7 @@ impl Consumer {
         if next >= self.stop {
             return false;
         }
-        let inline = self.inline(); // Before the look: its acquire would have everything read again.
+        let inline = self.inline(); // Before the check: its acquire would force a reload.
         let Peek::Cell(first, second) = self.peek() else { return false };
         let taken = take.accept(first, second, inline);
         if taken {
@@ -321,7 +327,8 @@ impl Consumer {
         taken
     }
 
-    /// Gives the cell back, telling the producer once in a quarter of a ring. Says whether it told.
+    /// Gives the cell back, and reports to the producer once per quarter of the ring. Returns true if it
+    /// reported.
     #[inline(always)]
     pub fn advance(&mut self, cursors: &Cursors) -> bool {
         // SAFETY: behind a cell of the ring is another one, or the end.
@@ -329,7 +336,8 @@ impl Consumer {
         self.next >= self.stop && self.pass_stop(cursors)
     }
 
-    /// Tells the producer if that is due, and begins the next lap if this one has ended.
+    /// Reports to the producer if due, and begins the next lap if this one has ended. Returns true if it
+    /// reported.
     #[cold]
     #[inline(never)]
     fn pass_stop(&mut self, cursors: &Cursors) -> bool {
@@ -349,7 +357,7 @@ impl Consumer {
 }
 
 impl Cell {
-    /// A cell of fresh memory.
+    /// Makes a cell of fresh memory.
     #[cfg(test)]
     pub(super) fn fresh() -> Self {
         Self { first: AtomicU64::new(0), second: AtomicU64::new(0), inline: UnsafeCell::new([0; INLINE]) }

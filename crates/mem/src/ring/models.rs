@@ -182,7 +182,7 @@ fn receive(chunk_counter: &ChunkCounter, bytes: &[UnsafeCell<u64>], generation: 
     taken
 }
 
-/// The same as the sender.
+/// Runs the sender.
 fn send(chunk_counter: &ChunkCounter, bytes: &[UnsafeCell<u64>], generation: Generation) -> usize {
     let mut taken = 0;
     while let Some(piece) = chunk_counter.take_back(generation, bytes.len() as u32) {
@@ -279,7 +279,7 @@ fn loom_a_receiver_that_gives_up_waits_for_the_sender() {
     });
 }
 
-/// The same of a receiver that gets no word of how many pieces there are.
+/// Runs a receiver that does not know the number of pieces.
 #[test]
 fn loom_memory_is_quiet_after_a_stop() {
     check(|| {

@@ -1,11 +1,13 @@
-//! A ring of bytes for payload that does not fit in a cell. Every claim is contiguous; room is freed in order.
+//! A ring of bytes for payload that does not fit in a cell. Every claim is contiguous; room is freed in
+//! order.
 //!
-//! Producer and consumer do the same arithmetic (`place`): a claim that would cross the end skips to the start. The
-//! cell that announces a payload says where it lies; the consumer computes the place itself and refuses any other.
+//! Producer and consumer do the same arithmetic (`place`): a claim that would cross the end skips to the
+//! start. The cell that announces a payload names its place. The consumer computes the place itself and
+//! refuses any other.
 //!
-//! A ring that *rewinds* begins again at its start whenever it is empty, so that the same few lines are used as long as they
-//! suffice. Where ranks share processors these are still in the cache; where they do not, others are better: lines that lie in
-//! the consumer's cache have to be taken back from it.
+//! A ring that *rewinds* restarts at its start whenever it is empty, so it uses few lines as long as they
+//! suffice. If ranks share processors, these lines are still in the cache. Otherwise other lines are better,
+//! because lines in the consumer's cache have to be taken back from it.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -14,8 +16,8 @@ use super::Cursors;
 use crate::window::Window;
 use canele_sys::atomic::Ordering;
 
-/// The longest payload whose lines the consumer asks for before it has come. Of a longer one the producer still writes the first lines when
-/// they are asked for, and has to take them back.
+/// Longest payload in bytes whose lines the consumer prefetches. For a longer one the producer still writes
+/// the first lines at that time, and has to take them back.
 const ASKED_AHEAD: usize = 256;
 
 /// The memory of a payload ring.
@@ -30,7 +32,8 @@ pub struct PayloadMemory {
 unsafe impl Send for PayloadMemory {}
 
 impl PayloadMemory {
-    /// The `size` bytes at `base`; a power of two, so that places are masked and not divided, and whole cache lines.
+    /// Takes the `size` bytes at `base`. The size is a power of two, so that places are masked and not
+    /// divided, and whole cache lines.
     ///
     /// # Safety
     /// The bytes stay mapped while a role on them exists; at most one producer and one consumer are made from them.
@@ -42,12 +45,13 @@ impl PayloadMemory {
         Self { base, size: size as u64, rewinds: false }
     }
 
-    /// The same, beginning again at its start whenever it is empty. Either side may do so or not, whatever the other one does.
+    /// Returns the memory with rewinding: the ring restarts at its start whenever it is empty. Each side may
+    /// choose this independently.
     pub fn rewinding(self) -> Self {
         Self { rewinds: true, ..self }
     }
 
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     pub fn size(&self) -> usize {
         self.size as usize
     }
@@ -61,13 +65,14 @@ impl PayloadMemory {
     }
 }
 
-/// The bytes of the cache lines that a payload of `len` bytes takes.
+/// Returns the bytes of the cache lines of a payload of `len` bytes.
 #[inline(always)]
 fn lines(len: usize) -> u64 {
     (len as u64 + 63) & !63
 }
 
-/// Where a payload of `len` bytes lies that is put after position `head`: its start, and the next head (invariant I4).
+/// Returns the start of a payload of `len` bytes that is put after position `head`, and the next head
+/// (invariant I4).
 #[inline(always)]
 fn place(head: u64, len: usize, size: u64) -> (u64, u64) {
     let (offset, len) = (head & (size - 1), lines(len));
@@ -75,16 +80,17 @@ fn place(head: u64, len: usize, size: u64) -> (u64, u64) {
     (start, start + len)
 }
 
-/// Where the ring starts again, at or after position `head`.
+/// Returns the position at which the ring restarts, at or after position `head`.
 #[inline(always)]
 fn restart(head: u64, size: u64) -> u64 {
     (head + size - 1) & !(size - 1)
 }
 
-/// The one who writes payload.
+/// The producer of payload.
 ///
-/// The bytes of a *run*, from `head` to `run_end`, are free, real memory and of one lap, so a claim in a run asks for nothing else. A run that
-/// was computed stays one: what is free, what is real and the lap only grow.
+/// The bytes of a *run*, from `head` to `run_end`, are free, reserved memory and of one lap. So a claim in a
+/// run needs no other check. A computed run stays valid: the free bytes, the reserved bytes and the lap only
+/// grow.
 pub struct Producer {
     span: PayloadMemory,
     head: u64,
@@ -99,7 +105,7 @@ impl Producer {
         Self { span, head: 0, run_end: 0, freed: 0, claimed: (0, 0) }
     }
 
-    /// Room for `len` bytes if they are in a run. Nothing is held until `commit`.
+    /// Claims room for `len` bytes if they are in a run. Nothing is held until `commit`.
     #[inline(always)]
     pub fn claim_in_run(&mut self, len: usize) -> Option<Window<'_>> {
         let end = self.head + lines(len);
@@ -110,8 +116,8 @@ impl Producer {
         Some(self.span.window(self.head, len))
     }
 
-    /// Computes the run anew, where the first `real` bytes of the ring are real memory. A ring that rewinds has none: each claim asks whether it
-    /// is empty.
+    /// Computes the run again, with the first `real` bytes of the ring reserved. A ring that rewinds has no
+    /// run: each claim checks if the ring is empty.
     pub fn renew_run(&mut self, real: usize) {
         if !self.span.rewinds {
             let lap_start = self.head & !(self.span.size - 1);
@@ -119,11 +125,11 @@ impl Producer {
         }
     }
 
-    /// Room for `len` bytes such that no more than `at_most` bytes of the ring are in use afterwards. Nothing is held
-    /// until `commit`.
+    /// Claims room for `len` bytes such that at most `at_most` bytes of the ring are in use afterwards.
+    /// Nothing is held until `commit`.
     ///
-    /// What this claim itself skips at the ring's end does not count: an eighth that the consumer has not told of yet, a
-    /// quarter skipped and a quarter claimed would exceed a half for ever, with nothing left to be told.
+    /// Bytes that this claim itself skips at the ring's end do not count. Otherwise an unreported eighth, a
+    /// skipped quarter and a claimed quarter would exceed a half for ever, with no report to come.
     #[inline(always)]
     pub fn claim(&mut self, len: usize, at_most: usize, cursors: &Cursors) -> Option<Window<'_>> {
         if self.span.rewinds {
@@ -141,8 +147,8 @@ impl Producer {
         Some(self.span.window(start, len))
     }
 
-    /// Whether `claims` of up to `len` bytes can be claimed and held one after the other, such that no more than `at_most` bytes are
-    /// in use afterwards.
+    /// Returns true if `claims` claims of up to `len` bytes can be held in a row. At most `at_most` bytes may
+    /// be in use afterwards.
     pub fn has_room(&mut self, claims: usize, len: usize, at_most: usize, cursors: &Cursors) -> bool {
         if self.span.rewinds {
             self.rewind(cursors);
@@ -156,18 +162,18 @@ impl Producer {
         end - self.freed <= at_most as u64
     }
 
-    /// Where in the ring the next claim begins, unless it has to skip to the start.
+    /// Returns the offset of the next claim in the ring, unless it has to skip to the start.
     #[inline(always)]
     pub fn offset(&self) -> usize {
         (self.head & (self.span.size - 1)) as usize
     }
 
-    /// Whether the ring rewinds.
+    /// Returns true if the ring rewinds.
     pub fn rewinds(&self) -> bool {
         self.span.rewinds
     }
 
-    /// Goes to the start, if all that was written has been given back.
+    /// Moves to the start if all written bytes have been given back.
     pub fn rewind(&mut self, cursors: &Cursors) {
         self.look(cursors);
         if self.freed == self.head {
@@ -176,7 +182,7 @@ impl Producer {
         }
     }
 
-    /// Learns what the consumer has given back.
+    /// Reads how much the consumer has given back.
     #[inline(always)]
     fn look(&mut self, cursors: &Cursors) {
         // Acquire pairs with the release in Consumer::free: the consumer no longer reads what it freed.
@@ -186,25 +192,25 @@ impl Producer {
         }
     }
 
-    /// How many bytes the consumer is known to have given back.
+    /// Returns the number of bytes that the consumer is known to have given back.
     pub fn known(&self) -> u64 {
         self.freed
     }
 
-    /// Whether the consumer has given back more than the `known` bytes.
+    /// Returns true if the consumer has given back more than the `known` bytes.
     pub fn room_came(&self, known: u64, cursors: &Cursors) -> bool {
         let freed = cursors.freed.load(Ordering::Relaxed);
         freed <= self.head && freed > known
     }
 
-    /// What was claimed last.
+    /// Returns the last claim.
     #[inline(always)]
     pub fn claimed(&self) -> Window<'_> {
         let (start, end) = self.claimed;
         self.span.window(start, (end - start) as usize)
     }
 
-    /// Holds what was claimed last; the value goes into the cell that announces it.
+    /// Holds the last claim, and returns its place for the cell that announces it.
     #[inline(always)]
     pub fn commit(&mut self) -> u32 {
         self.head = self.claimed.1;
@@ -212,14 +218,14 @@ impl Producer {
     }
 }
 
-/// The one who reads payload.
+/// The consumer of payload.
 pub struct Consumer {
     span: PayloadMemory,
     tail: u64,
-    /// Where the oldest payload lies, once it was looked at.
+    /// The start of the oldest payload, once it was read.
     start: Cell<u64>,
     published: u64,
-    /// As long a payload is expected next as the last one was; 0 if that was too long to be asked for ahead.
+    /// Expected length of the next payload: that of the last one; 0 if that was too long for prefetching.
     expected: usize,
 }
 
@@ -229,8 +235,8 @@ impl Consumer {
         Self { span, tail: 0, start: Cell::new(0), published: 0, expected: 0 }
     }
 
-    /// Asks the processor for the lines of the next payload, if that is short and of the same length as the last one: they come together with
-    /// the cell that announces it, and not behind it.
+    /// Prefetches the lines of the next payload, if the last one was short, assuming the same length. They
+    /// arrive together with the cell that announces it.
     #[inline(always)]
     pub fn prefetch_next(&self) {
         if self.expected != 0 {
@@ -239,8 +245,8 @@ impl Consumer {
         }
     }
 
-    /// The payload a cell announced, if it lies where it must; else where it should have been. Read from its end: behind it
-    /// the producer writes on.
+    /// Returns the payload that a cell announced if its place is correct, otherwise the correct place. It is
+    /// read from its end, because the producer writes behind it.
     #[inline(always)]
     pub fn window(&self, said: u32, len: usize) -> Result<Window<'_>, u32> {
         let (mut start, _) = place(self.tail, len, self.span.size);
@@ -254,8 +260,8 @@ impl Consumer {
         Ok(self.span.window(start, len).backwards())
     }
 
-    /// Gives the oldest payload back, which was looked at, telling the producer once in an eighth of a ring, or at once if the
-    /// ring rewinds or the producer asked for it. Says whether it told.
+    /// Gives back the oldest payload, which was read. Reports to the producer once per eighth of the ring. It
+    /// reports at once if the ring rewinds or the producer asked for it. Returns true if it reported.
     #[inline(always)]
     pub fn free(&mut self, len: usize, at_once: bool, cursors: &Cursors) -> bool {
         self.tail = self.start.get() + lines(len);

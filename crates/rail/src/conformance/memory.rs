@@ -1,14 +1,14 @@
-//! Memory of the user is sent from and received into as if it were the rail's, and comes back.
+//! Tests that a rail sends from and receives into the user's memory directly, and gives that memory back.
 
 use canele_mem::buffer::Owned;
 
 use super::{Harness, Sent, TO_1, bytes, link_from, link_to, pair, receive, send};
 use crate::{Class, FastPath, MAX_INLINE_WITH_BULK, Rail};
 
-/// Attempts after which something will never happen.
+/// Attempts after which a test fails.
 const MANY: usize = 100_000;
 
-/// Lends `sent.bulk`, from place `offset` of a larger buffer, and gives both.
+/// Lends `sent.bulk`, placed at `offset` of a larger buffer, and returns the buffer and its token.
 fn lend<H: Harness>(h: &mut H, sent: &Sent, offset: usize) -> (Owned<u8>, canele_mem::buffer::OutBuffer) {
     let link = link_to(h, 0, 1);
     let mut owned = Owned::new([&vec![0xee; offset][..], &sent.bulk, &[0xee; 9]].concat());
@@ -20,8 +20,8 @@ fn lend<H: Harness>(h: &mut H, sent: &Sent, offset: usize) -> (Owned<u8>, canele
     (owned, token)
 }
 
-/// A lent bulk arrives as any other does, in order with others, and is given back at the latest after its receiver
-/// has nothing more to do.
+/// A lent bulk arrives in order with other packets. It is given back at the latest once its receiver has
+/// nothing more to do.
 pub fn what_is_lent_arrives_and_comes_back<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;
@@ -43,8 +43,8 @@ pub fn what_is_lent_arrives_and_comes_back<H: Harness>() {
     }
 }
 
-/// A bulk that is posted arrives as it was when it was posted, however much waits before it. A slice is free at once, and lent memory when the
-/// packet has left.
+/// A posted bulk arrives with its content at the time of posting, even if many packets wait before it. A
+/// slice is free at once, lent memory when the packet has left.
 pub fn what_is_posted_may_be_overwritten<H: Harness>() {
     let mut h = pair::<H>();
     let mut held = Vec::new();
@@ -74,7 +74,8 @@ pub fn what_is_posted_may_be_overwritten<H: Harness>() {
     }
 }
 
-/// Posts a packet, out of a slice or out of lent memory, and overwrites that unless it is held; whether there was room.
+/// Posts a packet from a slice or from lent memory. Overwrites that memory unless it is held. Returns true if
+/// there was room.
 fn post<H: Harness>(
     h: &mut H,
     sent: &Sent,
@@ -100,7 +101,8 @@ fn post<H: Harness>(
     posted.is_ok()
 }
 
-/// Whether it landed, once it is there; `answers` says whether a place is given when one is asked for.
+/// Returns true if the bulk was received directly. `answers` says if the test supplies memory when the rail
+/// asks for it.
 fn receive_directly<H: Harness>(h: &mut H, sent: &Sent, answers: bool) -> bool {
     let (link, len) = (link_from(h, 1, 0), sent.bulk.len());
     let mut owned = Owned::new(vec![0xeeu8; len + 10]);
@@ -140,7 +142,8 @@ fn receive_directly<H: Harness>(h: &mut H, sent: &Sent, answers: bool) -> bool {
     panic!("a bulk of {len} bytes never comes");
 }
 
-/// A bulk lands where its receiver says, and nowhere else; without an answer it comes as any other.
+/// A bulk lands in the memory that its receiver names and nowhere else. Without an answer it arrives as an
+/// ordinary bulk.
 pub fn a_bulk_lands_where_it_is_told<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;
@@ -164,7 +167,7 @@ pub fn a_bulk_lands_where_it_is_told<H: Harness>() {
     }
 }
 
-/// What comes behind a bulk that lands is there afterwards, in order.
+/// Packets behind a directly received bulk arrive afterwards, in order.
 pub fn landing_keeps_order<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;

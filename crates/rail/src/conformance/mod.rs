@@ -1,12 +1,12 @@
-//! What every driver must do: one suite, instantiated for a driver in one line.
+//! The conformance suite of drivers, instantiated for a driver in one line.
 //!
 //! ```ignore
 //! canele_rail::conformance!(MyHarness);
 //! ```
 //! or, for a driver whose memory peers do not share, `canele_rail::conformance!(MyHarness, without regions);`.
 //!
-//! Owns the tests and what they need of a driver ([`Harness`]). Never looks into a driver: whatever holds for one only is
-//! tested beside that one.
+//! Owns the tests and the trait by which they use a driver ([`Harness`]). Never looks into a driver: a
+//! property of one driver is tested beside that driver.
 
 mod memory;
 mod network;
@@ -32,7 +32,7 @@ use crate::{Busy, Class, FastPath, FullRail, Header, MAX_INLINE_WITH_BULK, Rail}
 /// The link from the rank with the first rail to the next one.
 const TO_1: LinkId = LinkId::new(0, Rank(1));
 
-/// A few rails of one driver that know of each other, with rings as small as the driver allows.
+/// Several rails of one driver that know each other, with rings as small as the driver allows.
 pub trait Harness: Sized {
     /// The driver.
     type Rail: FullRail;
@@ -41,24 +41,25 @@ pub trait Harness: Sized {
     /// 16 KiB, these are 65536 laps and more than 2^32 bytes.
     const WRAPPED: u64 = 64 * 65_536 + 1000;
 
-    /// `ranks` rails without links.
+    /// Creates `ranks` rails without links.
     fn new(ranks: usize) -> Self;
 
-    /// The rail of a rank that lives.
+    /// Returns the rail of a living rank.
     fn rail(&mut self, rank: usize) -> &mut Self::Rail;
 
-    /// Opens the link from one rank to another; both know of it afterwards.
+    /// Opens the link from one rank to another; afterwards both know it.
     fn connect(&mut self, from: usize, to: usize);
 
-    /// Lets all that was committed arrive, and all room that was released come back.
+    /// Lets all committed packets arrive, and returns all released room to the senders.
     fn deliver(&mut self);
 
-    /// Lets a part of that arrive, where the driver knows parts. Called again and again, it lets all arrive that is polled.
+    /// Lets some of the pending packets arrive, if the driver can split them. Repeated calls deliver
+    /// everything that is polled.
     fn advance(&mut self) {
         self.deliver();
     }
 
-    /// Ends a rank without a word.
+    /// Ends a rank abruptly, without notifying its peers.
     fn kill(&mut self, rank: usize);
 }
 
@@ -67,14 +68,15 @@ pub trait RegionHarness: Harness {
     /// Allocates a region.
     fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region>;
 
-    /// Drops it again; peers know of it afterwards.
+    /// Drops a region; afterwards its peers know that.
     fn drop_region(&mut self, rank: usize, id: RegionId);
 
-    /// Answers every wish for a region that `rank` has noted.
+    /// Answers every region request that `rank` has noted.
     fn serve_regions(&mut self, rank: usize);
 }
 
-/// Instantiates the suite for a driver: all of it for a `RegionHarness`, or without regions for any `Harness`.
+/// Instantiates the suite for a driver: the whole suite for a `RegionHarness`, the suite without regions for
+/// any `Harness`.
 #[macro_export]
 macro_rules! conformance {
     ($harness:ty) => {
@@ -119,7 +121,7 @@ macro_rules! rma_conformance {
     };
 }
 
-/// A packet as the tests see it.
+/// A packet in the form that the tests compare.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Sent {
     header: Header,
@@ -153,7 +155,7 @@ fn link_to<H: Harness>(harness: &mut H, from: usize, to: usize) -> LinkId {
     harness.rail(from).link(Rank(to as u32)).expect("a connected link")
 }
 
-/// The link on which packets of `from` arrive at `at`.
+/// Returns the link on which packets of `from` arrive at `at`.
 fn link_from<H: Harness>(harness: &mut H, at: usize, from: usize) -> LinkId {
     let rail = harness.rail(at);
     let mut links = rail.incoming().iter().filter(|l| l.peer() == Rank(from as u32));
@@ -173,7 +175,7 @@ fn send<H: Harness>(h: &mut H, from: usize, to: usize, packet: &Sent, class: Cla
     Ok(())
 }
 
-/// The oldest packet, left where it is.
+/// Reads the oldest packet without releasing it.
 fn look<H: Harness>(h: &mut H, at: usize, from: usize) -> Option<Sent> {
     let link = link_from(h, at, from);
     let was_idle = h.rail(at).is_idle(link);
@@ -203,7 +205,7 @@ fn pair<H: Harness>() -> H {
     harness
 }
 
-/// Sends from 0 to 1 and expects the same there.
+/// Sends a packet from 0 to 1 and expects the same packet there.
 fn exchange<H: Harness>(h: &mut H, packet: &Sent, class: Class) {
     send(h, 0, 1, packet, class).expect("an empty link has room");
     h.deliver();
@@ -211,14 +213,14 @@ fn exchange<H: Harness>(h: &mut H, packet: &Sent, class: Class) {
     h.deliver();
 }
 
-/// Packets of a bulk until there is no room; how many.
+/// Sends packets with a bulk until there is no room, and returns their number.
 fn fill<H: Harness>(h: &mut H, bulk: usize, class: Class) -> u64 {
     const MANY: u64 = 1 << 20;
     let count = (0..MANY).find(|&n| send(h, 0, 1, &Sent::new(n, 8, bulk), class).is_err());
     count.expect("a link is finite")
 }
 
-/// Receives at 1 all that `fill` has sent.
+/// Receives at 1 all packets that `fill` has sent.
 fn drain<H: Harness>(h: &mut H, count: u64, bulk: usize) {
     h.deliver();
     for n in 0..count {

@@ -1,10 +1,10 @@
-//! The control path: addresses, and how links come about and end.
+//! Tests of the control path: addresses, and the making and ending of links.
 
 use canele_sys::ids::{LinkId, Rank};
 
 use crate::{Class, Header, MAX_ADDRESS, Network, Rail, Recoverable};
 
-/// Steps after which something will never happen.
+/// Steps after which a test fails.
 const MANY: usize = 20_000;
 
 /// Rails of one network, which do not know each other's addresses.
@@ -15,13 +15,13 @@ pub trait NetworkHarness: Sized {
     /// Opens the rails of `ranks` ranks.
     fn new(ranks: usize) -> Self;
 
-    /// The rail of a rank that lives.
+    /// Returns the rail of a living rank.
     fn network(&mut self, rank: usize) -> &mut Self::Network;
 
-    /// Has every rail do what it does in a pass, and lets some time go by.
+    /// Makes every rank do the work of a pass, and lets some time go by.
     fn step(&mut self);
 
-    /// Ends a rank without a word.
+    /// Ends a rank abruptly, without notifying its peers.
     fn kill(&mut self, rank: usize);
 }
 
@@ -52,7 +52,7 @@ fn number(rank: usize) -> Rank {
     Rank(rank as u32)
 }
 
-/// Tells each of two ranks the other's address.
+/// Gives each of two ranks the other's address.
 fn introduce<H: NetworkHarness>(h: &mut H, a: usize, b: usize) {
     for (at, of) in [(a, b), (b, a)] {
         let address = h.network(of).own_address();
@@ -60,7 +60,7 @@ fn introduce<H: NetworkHarness>(h: &mut H, a: usize, b: usize) {
     }
 }
 
-/// Waits until both ranks have told of their link; returns it as each sees it.
+/// Waits until both ranks have reported their link; returns it as each of them sees it.
 fn opened<H: NetworkHarness>(h: &mut H, a: usize, b: usize) -> [LinkId; 2] {
     let mut links = [None, None];
     until(h, "a link", |h| {
@@ -72,7 +72,7 @@ fn opened<H: NetworkHarness>(h: &mut H, a: usize, b: usize) -> [LinkId; 2] {
     links.map(|link| link.expect("it was looked for"))
 }
 
-/// Ranks 0 and 1 with a link, as each sees it.
+/// Makes ranks 0 and 1 with a link; returns it as each of them sees it.
 fn linked<H: NetworkHarness>() -> (H, [LinkId; 2]) {
     let mut h = H::new(2);
     introduce(&mut h, 0, 1);
@@ -109,7 +109,7 @@ fn exchange<H: NetworkHarness>(h: &mut H, links: [LinkId; 2]) {
     }
 }
 
-/// An address that a rank tells fits into a message, and its peers are led to the rank by it.
+/// The address of a rank fits into a message, and its peers reach the rank by it.
 pub fn an_address_is_bounded_and_leads_to_its_rank<H: NetworkHarness>() {
     let mut h = H::new(2);
     let address = h.network(0).own_address();
@@ -119,7 +119,7 @@ pub fn an_address_is_bounded_and_leads_to_its_rank<H: NetworkHarness>() {
     assert!(h.network(1).is_introduced(Rank(0)));
 }
 
-/// What another process has said is read with care: no bytes do harm, and no rank is reached that cannot be.
+/// A rank checks the addresses it is given: malformed bytes do no harm, and no unreachable rank is accepted.
 pub fn bytes_that_are_no_address_lead_nowhere<H: NetworkHarness>() {
     let mut h = H::new(2);
     let address = h.network(1).own_address();
@@ -144,7 +144,7 @@ pub fn bytes_that_are_no_address_lead_nowhere<H: NetworkHarness>() {
     assert!(network.introduce(Rank(1), &address), "the last address counts");
 }
 
-/// A link that one rank makes is told to both, once, and carries packets both ways.
+/// A new link is reported once at each end, and carries packets both ways.
 pub fn a_link_is_told_once_at_both_ends<H: NetworkHarness>() {
     let (mut h, links) = linked::<H>();
     exchange(&mut h, links);
@@ -157,7 +157,7 @@ pub fn a_link_is_told_once_at_both_ends<H: NetworkHarness>() {
     }
 }
 
-/// Two attempts at once are one link.
+/// Two simultaneous attempts make one link.
 pub fn ranks_that_connect_to_each_other_have_one_link<H: NetworkHarness>() {
     let mut h = H::new(2);
     introduce(&mut h, 0, 1);
@@ -171,7 +171,8 @@ pub fn ranks_that_connect_to_each_other_have_one_link<H: NetworkHarness>() {
     }
 }
 
-/// Whatever step two ranks that connect to each other are at when one dies, the other learns of a link that is lost, or that there is none.
+/// If one of two connecting ranks dies at any step, the other one learns of a lost link or of a failed
+/// attempt.
 pub fn an_attempt_has_an_end_whenever_the_peer_dies<H: NetworkHarness>() {
     for (steps, dead) in (0..8).flat_map(|steps| [(steps, 0), (steps, 1)]) {
         let mut h = H::new(2);
@@ -193,7 +194,7 @@ pub fn an_attempt_has_an_end_whenever_the_peer_dies<H: NetworkHarness>() {
     }
 }
 
-/// To connect while an attempt is under way, or to a peer with a link, changes nothing.
+/// A call of `connect` during an attempt, or with an open link, changes nothing.
 pub fn an_attempt_is_begun_once<H: NetworkHarness>() {
     let mut h = H::new(2);
     introduce(&mut h, 0, 1);
@@ -206,7 +207,7 @@ pub fn an_attempt_is_begun_once<H: NetworkHarness>() {
     assert!(h.network(0).take_opened().is_none() && h.network(1).take_opened().is_none());
 }
 
-/// An attempt to reach a process that has ended fails, with a reason, and may be made again.
+/// An attempt to reach an ended process fails with a reason, and may be repeated.
 pub fn a_peer_that_has_ended_is_unreachable<H: NetworkHarness>() {
     let mut h = H::new(2);
     introduce(&mut h, 0, 1);
@@ -224,7 +225,7 @@ pub fn a_peer_that_has_ended_is_unreachable<H: NetworkHarness>() {
     }
 }
 
-/// A link that its two ends have closed can be made again; it is another one.
+/// After both ends have closed a link, a new link can be made.
 pub fn a_link_is_made_again_after_it_was_closed<H: NetworkHarness>() {
     let (mut h, mut links) = linked::<H>();
     for _ in 0..3 {
@@ -255,7 +256,7 @@ pub fn a_peer_that_is_killed_is_a_lost_link<H: NetworkHarness>() {
     assert!(lost.link == links[0] && !lost.finished && !lost.why.is_empty());
 }
 
-/// A rank tells its peers that it has finished, which is no failure.
+/// A rank tells its peers that it has finished, and they do not count this as a failure.
 pub fn a_peer_that_has_finished_is_no_loss<H: NetworkHarness>() {
     let (mut h, links) = linked::<H>();
     exchange(&mut h, links);
@@ -280,7 +281,7 @@ pub fn packets_are_unacknowledged_until_taken<H: NetworkHarness>() {
     assert_eq!(h.network(0).silent_links(), []);
 }
 
-/// The job may grow.
+/// Ranks may be added to the job.
 pub fn ranks_are_added<H: NetworkHarness>() {
     let mut h = H::new(3);
     let address = h.network(1).own_address();
@@ -294,7 +295,7 @@ pub fn ranks_are_added<H: NetworkHarness>() {
     opened(&mut h, 0, 2);
 }
 
-/// Totals and reports tell what there is.
+/// Totals and reports describe the open links.
 pub fn links_are_counted_and_described<H: NetworkHarness>() {
     let mut h = H::new(2);
     assert_eq!((h.network(0).totals().links, h.network(0).totals().sent), (0, 0));
@@ -313,7 +314,7 @@ pub fn links_are_counted_and_described<H: NetworkHarness>() {
     assert!(h.network(0).report_link(Rank(1)).is_none());
 }
 
-/// A rank that sleeps while it connects wakes in time to go on with that.
+/// A rank that sleeps during an attempt to connect wakes in time to continue it.
 pub fn an_attempt_has_a_timeout<H: NetworkHarness>() {
     let mut h = H::new(2);
     introduce(&mut h, 0, 1);

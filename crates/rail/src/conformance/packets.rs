@@ -1,4 +1,4 @@
-//! What is sent arrives, whole, once, in order.
+//! Tests that each packet arrives whole, once and in order.
 
 use super::{Harness, Sent, TO_1, exchange, link_from, link_to, look, pair, receive, send};
 use crate::{Class, FastPath, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Rail, TakeIf, TryPost, TryTake};
@@ -27,7 +27,7 @@ pub fn order_is_kept<H: Harness>() {
     assert_eq!(receive(&mut h, 1, 0), None);
 }
 
-/// Inline bytes alone, of every length.
+/// Packets without bulk arrive, for every inline length.
 pub fn every_inline_length<H: Harness>() {
     let mut h = pair::<H>();
     for len in 0..=MAX_INLINE {
@@ -37,7 +37,7 @@ pub fn every_inline_length<H: Harness>() {
     }
 }
 
-/// Inline bytes of every length beside a bulk.
+/// Packets with inline bytes of every length beside a bulk arrive.
 pub fn every_inline_length_beside_bulk<H: Harness>() {
     let mut h = pair::<H>();
     for len in 0..=MAX_INLINE_WITH_BULK {
@@ -45,7 +45,7 @@ pub fn every_inline_length_beside_bulk<H: Harness>() {
     }
 }
 
-/// Bulk of every length around those where something may change.
+/// Bulks arrive whose lengths are near those at which a driver may change its behaviour.
 pub fn every_bulk_length<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;
@@ -74,7 +74,7 @@ pub fn content_survives_many_laps<H: Harness>() {
             sent += 1;
         }
         h.deliver();
-        // Leave some behind, so that the rings are entered at every place.
+        // Leaves some packets behind, so that the rings are entered at every place.
         for _ in 0..1 + (sent - received) * 2 / 3 {
             if let Some(got) = receive(&mut h, 1, 0) {
                 assert_eq!(got, packet(received), "packet {received}");
@@ -105,7 +105,8 @@ pub fn stamps_and_positions_wrap<H: Harness>() {
     exchange(&mut h, &Sent::new(1, 40, most), Class::Message);
 }
 
-/// The one-step forms do what their steps do: in order with other packets, and what is not accepted stays.
+/// Each one-step form does the same as its separate steps: it keeps the order, and leaves a packet that is
+/// not accepted.
 pub fn one_step_forms_are_their_steps<H: Harness>() {
     let mut h = pair::<H>();
     let (to, from) = (link_to(&mut h, 0, 1), link_from(&mut h, 1, 0));
@@ -136,7 +137,7 @@ pub fn one_step_forms_are_their_steps<H: Harness>() {
     assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Nothing);
 }
 
-/// Notes what it is shown.
+/// Stores the packet that it is shown.
 struct Choosy {
     accepts: bool,
     seen: Option<(Header, Vec<u8>, Vec<u8>)>,
@@ -154,7 +155,7 @@ impl TakeIf for Choosy {
     }
 }
 
-/// A full direction does not hinder the other.
+/// A full direction does not block the other direction.
 pub fn directions_are_independent<H: Harness>() {
     let mut h = pair::<H>();
     let count = super::fill(&mut h, 0, Class::Message);
@@ -168,7 +169,7 @@ pub fn directions_are_independent<H: Harness>() {
     super::drain(&mut h, count, 0);
 }
 
-/// Every rank sends to every other; nothing is mixed up.
+/// Every rank sends to every other rank, and no packets are mixed up.
 pub fn many_peers<H: Harness>() {
     const RANKS: usize = 7;
     let mut h = H::new(RANKS);
@@ -191,7 +192,7 @@ pub fn many_peers<H: Harness>() {
     }
 }
 
-/// A fresh link is empty, and there is none to a peer that did not connect.
+/// A new link is empty, and there is no link to a peer that did not connect.
 pub fn nothing_comes_of_nothing<H: Harness>() {
     let mut h = H::new(3);
     assert_eq!(h.rail(0).link(canele_sys::ids::Rank(1)), None);
@@ -201,7 +202,7 @@ pub fn nothing_comes_of_nothing<H: Harness>() {
     assert!(h.rail(2).incoming().is_empty());
 }
 
-/// What is polled and not released is polled again.
+/// A packet that is polled and not released is polled again.
 pub fn a_packet_stays_until_released<H: Harness>() {
     let mut h = pair::<H>();
     for n in 0..200 {
@@ -220,7 +221,7 @@ pub fn a_packet_stays_until_released<H: Harness>() {
     }
 }
 
-/// A rank that ends leaves the others' links alone, and its own can be forgotten.
+/// The end of a rank does not affect the links of the others, and its own link can be forgotten.
 pub fn a_dead_peer_can_be_forgotten<H: Harness>() {
     let mut h = H::new(4);
     for (a, b) in [(0, 1), (1, 0), (0, 2), (2, 0)] {
@@ -237,7 +238,8 @@ pub fn a_dead_peer_can_be_forgotten<H: Harness>() {
     assert_eq!(h.rail(0).incoming().len(), 1);
     assert!(h.rail(0).claim(link, 0, Class::Message).is_err());
     exchange(&mut h, &Sent::new(2, 2, 2), Class::Message);
-    // A new peer makes the rail look at who has arrived; the dead one does not come back, and is no news for ever.
+    // A new peer makes the rail check its arrivals. The dead peer does not come back, and the rail does not
+    // report it again.
     h.connect(3, 0);
     assert_eq!(h.rail(0).incoming().len(), 2);
     h.deliver();

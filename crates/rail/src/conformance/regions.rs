@@ -1,4 +1,4 @@
-//! Regions are reached only where they are, and chunk counters are seen from both ends.
+//! Tests that regions are reached only within their bounds, and that both ends see the chunk counters.
 
 use canele_mem::buffer::RegionAddress;
 use canele_mem::chunk_counter::{CopyProgress, Generation};
@@ -14,7 +14,7 @@ enum Reached {
     Refused,
 }
 
-/// Looks once from 0 at a region of 1.
+/// Tries once to reach a region of rank 1 from rank 0.
 fn look<H: RegionHarness>(h: &mut H, place: RegionAddress, len: usize) -> Reached {
     let link = link_to(h, 0, 1);
     match h.rail(0).reach(link, place, len) {
@@ -28,7 +28,7 @@ fn look<H: RegionHarness>(h: &mut H, place: RegionAddress, len: usize) -> Reache
     }
 }
 
-/// Looks until the wish for it has been answered.
+/// Tries to reach a region until the request for it has been answered.
 fn reach<H: RegionHarness>(h: &mut H, place: RegionAddress, len: usize) -> Reached {
     for _ in 0..100 {
         let reached = look(h, place, len);
@@ -57,10 +57,10 @@ pub fn a_region_is_reached_and_written<H: RegionHarness>() {
     assert_eq!(back, bytes(2, 3000));
 }
 
-/// Ranges outside, those whose end overflows too, are refused.
+/// Ranges outside of a region are refused, also those whose end overflows.
 pub fn outside_of_a_region_is_refused<H: RegionHarness>() {
     let mut h = pair::<H>();
-    // Whole pages, which is all a driver may see of a region's size.
+    // The region has whole pages, because a driver may know its size in pages only.
     let region = h.create_region(1, 8192);
     let at = |offset| RegionAddress { region: region.id(), offset };
     assert_eq!(reach(&mut h, at(8192), 0), Reached::Here(vec![]));
@@ -72,7 +72,7 @@ pub fn outside_of_a_region_is_refused<H: RegionHarness>() {
     assert_eq!(reach(&mut h, nowhere, 1), Reached::Refused);
 }
 
-/// A region that took the place of another is not reached by the old id.
+/// The old id of a replaced region does not reach the new region.
 pub fn stale_regions_are_refused<H: RegionHarness>() {
     let mut h = pair::<H>();
     let old = h.create_region(1, 4096).id();
@@ -86,7 +86,7 @@ pub fn stale_regions_are_refused<H: RegionHarness>() {
     assert_eq!(reach(&mut h, RegionAddress { region: new.id(), offset: 0 }, 1), Reached::Here(vec![9]));
 }
 
-/// What a peer asks to be written is checked to the byte.
+/// A range that a peer asks to be written is checked to the byte.
 pub fn own_regions_are_checked<H: RegionHarness>() {
     let mut h = pair::<H>();
     let region = h.create_region(1, 100);
@@ -102,7 +102,7 @@ pub fn own_regions_are_checked<H: RegionHarness>() {
     assert!(h.rail(1).own(other, 1).is_none());
 }
 
-/// Both ends of a link count on one chunk counter; the two directions have their own.
+/// Both ends of a link use the same chunk counter; each direction has its own counters.
 pub fn chunk_counters_are_shared<H: RegionHarness>() {
     let mut h = pair::<H>();
     let link = [link_to(&mut h, 0, 1), link_to(&mut h, 1, 0)];
@@ -133,7 +133,7 @@ pub fn chunk_counters_are_shared<H: RegionHarness>() {
     }
 }
 
-/// A driver without regions says so to each caller that asks.
+/// A driver without regions refuses each request for one.
 pub fn regions_are_refused_without_any<H: Harness>() {
     let mut h = pair::<H>();
     let link = link_to(&mut h, 0, 1);

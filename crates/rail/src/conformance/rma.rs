@@ -1,4 +1,4 @@
-//! Verbs: they do what they say, once, where it was allowed, and give their memory back.
+//! Tests of verbs: each is carried out once, in registered memory only, and gives its buffer back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::{Armed, Class, FetchOp, Rail, Region, Regions, Rma, Verb, VerbComplet
 /// The region of rank 1 in most tests, in bytes.
 const LEN: usize = 4096;
 
-/// Two ranks, the second of which has registered a region.
+/// Makes two ranks, the second of which has registered a region.
 fn registered<H: Harness>() -> (H, Arc<Region>) {
     let mut h = pair::<H>();
     let region = Regions::default().create(LEN).expect("memory");
@@ -29,7 +29,7 @@ fn post<H: Harness>(h: &mut H, token: u64, verb: Verb) -> bool {
     h.rail(0).post_verb(link, token, verb).is_ok()
 }
 
-/// Waits for so many completions of rank 0.
+/// Waits for `count` completions at rank 0.
 fn complete<H: Harness>(h: &mut H, count: usize) -> Vec<VerbCompletion> {
     let mut completions = Vec::new();
     for _ in 0..1000 {
@@ -70,7 +70,7 @@ fn get<H: Harness>(h: &mut H, from: MemoryAddress, len: usize) -> Result<Vec<u8>
     result.map(|_| owned.into_items())
 }
 
-/// A rail without verbs says so, and gives back what it is asked for.
+/// A rail without verbs refuses each verb and returns it to the caller.
 pub fn verbs_are_refused_without_any<H: Harness>() {
     let mut h = pair::<H>();
     let link = link_to(&mut h, 0, 1);
@@ -84,7 +84,7 @@ pub fn verbs_are_refused_without_any<H: Harness>() {
     assert_eq!(h.rail(0).take_completion(), None);
 }
 
-/// Any range of any length is written and read, and nothing beside it.
+/// A put or get moves exactly its range, of any length.
 pub fn puts_and_gets_move_what_they_say<H: Harness>() {
     let (mut h, region) = registered::<H>();
     assert_eq!(h.rail(0).caps(TO_1).verbs, Verbs::all());
@@ -102,7 +102,7 @@ pub fn puts_and_gets_move_what_they_say<H: Harness>() {
     }
 }
 
-/// Each operation gives the value before, and those of two ranks on one word do not lose each other.
+/// Each operation returns the previous value, and operations of two ranks on one word are all carried out.
 pub fn words_change_in_one_step<H: Harness>() {
     let mut h = H::new(3);
     h.connect(0, 2);
@@ -145,7 +145,7 @@ pub fn words_change_in_one_step<H: Harness>() {
     assert_eq!(apply(&mut h, 0, swap(expected + 1, 9)), expected);
     assert_eq!(apply(&mut h, 1, swap(expected, 9)), expected);
     assert_eq!(apply(&mut h, 0, swap(9, 0)), 9);
-    // From two ranks at once: each value before is seen once.
+    // Two ranks add at once: each previous value is returned once.
     let mut seen = Vec::new();
     for _ in 0..20 {
         for rank in 0..2 {
@@ -167,7 +167,8 @@ pub fn words_change_in_one_step<H: Harness>() {
     assert_eq!(seen, (0..40).collect::<Vec<u64>>());
 }
 
-/// Ranges outside, regions that are none, no longer or not yet registered, and words that are not aligned: nothing is touched.
+/// Verbs on invalid ranges, on missing, dropped or unregistered regions, and on unaligned words are refused
+/// and touch nothing.
 pub fn what_is_not_registered_is_refused<H: Harness>() {
     let (mut h, region) = registered::<H>();
     for (offset, len) in [(LEN, 1), (LEN - 1, 2), (usize::MAX, 1), (usize::MAX - 3, 8), (0, LEN + 1)] {
@@ -203,7 +204,7 @@ pub fn what_is_not_registered_is_refused<H: Harness>() {
     assert_eq!(there, [0]);
 }
 
-/// As many as have room are posted; each completes once with its token, and then there is room again.
+/// Each posted verb completes once with its token, and then there is room again.
 pub fn verbs_complete_once_and_make_room<H: Harness>() {
     let (mut h, region) = registered::<H>();
     let mut count = 0;
@@ -230,7 +231,7 @@ pub fn buffers_come_back_with_completions<H: Harness>() {
     let (mut h, region) = registered::<H>();
     let mut owned = Owned::new(bytes(3, 512));
     let mut buffer = owned.lend_out();
-    // Two parts of one buffer, in the other order.
+    // Two parts of one buffer are written in the opposite order.
     for (part, to) in [(0, 256), (256, 0)] {
         assert!(post(
             &mut h,
@@ -246,7 +247,7 @@ pub fn buffers_come_back_with_completions<H: Harness>() {
     assert_eq!(get(&mut h, at(&region, 0), 512), Ok([&sent[256..], &sent[..256]].concat()));
 }
 
-/// What is under way on a link that is closed here completes as lost at once, and nothing is touched afterwards.
+/// Closing a link completes its pending verbs as lost at once, and nothing is touched afterwards.
 pub fn verbs_on_a_closed_link_end<H: Harness>() {
     let (mut h, region) = registered::<H>();
     let mut owned = Owned::new(vec![5u8; 64]);
@@ -315,7 +316,7 @@ pub fn packets_and_verbs_do_not_mix<H: Harness>() {
     assert!(there == (0..50).flat_map(|n| bytes(n, 64)).collect::<Vec<_>>());
 }
 
-/// Who has completions to take does not sleep.
+/// A rank with untaken completions does not sleep.
 pub fn arm_sees_a_completion<H: Harness>() {
     let (mut h, region) = registered::<H>();
     let _ = h.rail(0).arm();

@@ -1,9 +1,9 @@
-//! Room is finite, shared fairly between classes, comes back, and a sleeper hears of it.
+//! Tests of room: it is finite, shared fairly between classes, given back, and reported to a sleeper.
 
 use super::{Harness, Sent, TO_1, drain, exchange, fill, link_from, link_to, pair, receive, send};
 use crate::{Armed, Class, FastPath, Rail};
 
-/// A full link is Busy, loses nothing, and takes packets again once emptied, time after time.
+/// A full link answers `Busy`, loses no packet, and accepts packets again once it is emptied, repeatedly.
 pub fn busy_when_full_and_well_afterwards<H: Harness>() {
     let mut h = pair::<H>();
     let all = fill(&mut h, 0, Class::Message);
@@ -11,13 +11,13 @@ pub fn busy_when_full_and_well_afterwards<H: Harness>() {
     drain(&mut h, all, 0);
     for _ in 0..20 {
         let count = fill(&mut h, 0, Class::Message);
-        // The receiver may tell of up to a quarter of the cells later.
+        // The receiver may report up to a quarter of the cells later.
         assert!(count <= all && count >= all / 2, "{count} of {all} cells came back");
         drain(&mut h, count, 0);
     }
 }
 
-/// The same for bulk, of several sizes.
+/// Room for bulk is given back, too, for several bulk sizes.
 pub fn bulk_room_comes_back<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;
@@ -30,7 +30,7 @@ pub fn bulk_room_comes_back<H: Harness>() {
     }
 }
 
-/// Control has cells of its own when messages are Busy.
+/// Control packets have cells of their own when messages are refused.
 pub fn control_passes_messages<H: Harness>() {
     let mut h = pair::<H>();
     let messages = fill(&mut h, 0, Class::Message);
@@ -43,7 +43,7 @@ pub fn control_passes_messages<H: Harness>() {
     drain(&mut h, messages + controls, 0);
 }
 
-/// Streams take at most half of the room for bulk; a message still finds some.
+/// Streams take at most half of the room for bulk, so a message still finds room.
 pub fn streams_leave_half_to_messages<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;
@@ -56,7 +56,7 @@ pub fn streams_leave_half_to_messages<H: Harness>() {
     drain(&mut h, streamed + 2, most);
 }
 
-/// A stream on an empty link always finds room, wherever in its rings the link is.
+/// A stream on an empty link always finds room, at every position in the rings.
 pub fn a_stream_alone_goes_on<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;
@@ -66,7 +66,7 @@ pub fn a_stream_alone_goes_on<H: Harness>() {
     }
 }
 
-/// As many pieces as a rail says it has room for can be sent at once, wherever in its rings the link is.
+/// If a rail reports room for a number of pieces, all of them can be sent, at every position in the rings.
 pub fn what_has_room_can_be_sent<H: Harness>() {
     let mut h = pair::<H>();
     let (link, most) = (link_to(&mut h, 0, 1), h.rail(0).caps(TO_1).max_bulk);
@@ -97,7 +97,7 @@ pub fn a_claim_alone_costs_nothing<H: Harness>() {
     exchange(&mut h, &Sent::new(3, 33, most), Class::Message);
 }
 
-/// A claim on one link leaves what is claimed on another as it is, in whichever order they are committed.
+/// Claims on different links are independent, in whichever order they are committed.
 pub fn claims_of_links_are_apart<H: Harness>() {
     let mut h = H::new(3);
     h.connect(0, 1);
@@ -125,7 +125,7 @@ pub fn claims_of_links_are_apart<H: Harness>() {
     }
 }
 
-/// Only the last claim counts, whatever the earlier ones asked for.
+/// Only the last claim counts, whatever the size of earlier claims.
 pub fn a_claim_replaces_a_claim<H: Harness>() {
     let mut h = pair::<H>();
     let (link, most) = (link_to(&mut h, 0, 1), h.rail(0).caps(TO_1).max_bulk);
@@ -141,7 +141,7 @@ pub fn a_claim_replaces_a_claim<H: Harness>() {
     }
 }
 
-/// Who announces sleep hears of a packet that is there, as long as it is there.
+/// `arm` reports a packet as long as it is there.
 pub fn arm_sees_a_packet<H: Harness>() {
     let mut h = pair::<H>();
     assert!(matches!(h.rail(1).arm(), Armed::Ready));
@@ -155,7 +155,7 @@ pub fn arm_sees_a_packet<H: Harness>() {
     assert!(matches!(h.rail(0).arm(), Armed::Ready));
 }
 
-/// Who found no room hears that some came, and can then sleep on.
+/// A rank that found no room learns once that room was given back, and can then sleep on.
 pub fn arm_sees_room_once<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;
@@ -168,7 +168,8 @@ pub fn arm_sees_room_once<H: Harness>() {
     }
 }
 
-/// A link admits a message as long as one can be claimed; who saw that it admits none hears that room has come.
+/// A link admits a message exactly if one can be claimed. After a refusal, the rank learns that room was
+/// given back.
 pub fn a_link_admits_what_can_be_claimed<H: Harness>() {
     let mut h = pair::<H>();
     let link = link_to(&mut h, 0, 1);
@@ -187,7 +188,7 @@ pub fn a_link_admits_what_can_be_claimed<H: Harness>() {
     assert!(h.rail(0).admits_message(link));
 }
 
-/// A packet of another class that found room does not make the rail forget one that did not.
+/// A packet of another class that finds room does not make the rail forget a refused one.
 pub fn room_is_seen_though_control_passed<H: Harness>() {
     let mut h = pair::<H>();
     let count = fill(&mut h, 0, Class::Message);

@@ -8,8 +8,8 @@ use super::Set;
 use crate::{Driver, LinkReport, Member, Network, OpenError, OtherRanks, Rail, Totals, Unreachable};
 
 impl<N: Driver> Set<N> {
-    /// Opens the rails to other hosts: one for each list of ports, which is what this host has of a network. A rail of which no port can be
-    /// used is down for this rank, which is no error while there is another.
+    /// Opens the rails to other hosts, one for each list of ports, the host's ports of one network. A rail
+    /// without a usable port is down for this rank. That is no error while there is another rail.
     ///
     /// # Errors
     /// No rail can be used, or the system has no descriptor or memory left.
@@ -32,29 +32,30 @@ impl<N: Network> Set<N> {
         self.networks.iter_mut().for_each(|network| network.add_others(others));
     }
 
-    /// Whether there is more than shared memory.
+    /// Returns true if there is a rail beside shared memory.
     #[inline(always)]
     pub fn has_networks(&self) -> bool {
         !self.networks.is_empty()
     }
 
-    /// How many rails lead to other hosts.
+    /// Returns the number of rails to other hosts.
     pub fn networks(&self) -> usize {
         self.networks.len()
     }
 
-    /// How many links lead to other hosts.
+    /// Returns the number of links to other hosts.
     #[inline]
     pub fn network_links(&self) -> usize {
         self.incoming.len() - self.shm.incoming().len()
     }
 
-    /// Where this rank is reached over each network: the driver's name, and an address in its bytes.
+    /// Returns this rank's address on each network: the driver's name, and the address in its bytes.
     pub fn own_addresses(&self) -> Vec<(&'static str, Vec<u8>)> {
         self.networks.iter().map(|network| (N::DRIVER, network.own_address())).collect()
     }
 
-    /// Notes where a peer is reached over each network, as it has said by its [`Set::own_addresses`]; says whether over any.
+    /// Notes a peer's address on each network, as its [`Set::own_addresses`] returned it. Returns true if one
+    /// of them is valid.
     pub fn introduce<'a>(
         &mut self,
         peer: Rank,
@@ -66,29 +67,30 @@ impl<N: Network> Set<N> {
         self.networks.iter_mut().zip(addresses).fold(false, |any, one| introduce(one) | any)
     }
 
-    /// The links that may be made to a peer of another host: over the networks that both are on.
+    /// Returns the possible links to a peer of another host, one for each network that both are on.
     pub fn routes(&self, peer: Rank) -> Vec<LinkId> {
         let introduced = self.networks.iter().zip(1..).filter(|(network, _)| network.is_introduced(peer));
         introduced.map(|(_, rail)| LinkId::new(rail, peer)).collect()
     }
 
-    /// Begins to make a link to a peer that was introduced, if there is none.
+    /// Begins to make a link to an introduced peer, if there is none.
     pub fn connect(&mut self, link: LinkId) {
         self.network(link).connect(link.peer());
         self.note_links();
     }
 
-    /// The links on which something was sent and nothing is heard of the peer's host, with for how long.
+    /// Returns the links with unacknowledged data whose peer's host is silent, each with the duration of the
+    /// silence.
     pub fn silent_links(&self) -> Vec<(LinkId, Duration)> {
         self.networks.iter().flat_map(Network::silent_links).collect()
     }
 
-    /// Whether something was sent to another host whose acknowledgement has not come.
+    /// Returns true if data sent to another host is unacknowledged.
     pub fn has_unacknowledged(&self) -> bool {
         self.networks.iter().any(Network::has_unacknowledged)
     }
 
-    /// Advances connections that are being made. A few system calls.
+    /// Advances connection attempts, by a few system calls.
     pub fn progress_connections(&mut self) {
         self.wake_sleeper();
         let now_ns = self.now_ns();
@@ -98,36 +100,36 @@ impl<N: Network> Set<N> {
         self.note_links();
     }
 
-    /// True if [`Set::progress_connections`] probably has something to do.
+    /// Returns true if [`Set::progress_connections`] probably has work.
     pub fn has_connection_events(&self) -> bool {
         self.networks.iter().any(Network::has_connection_events)
     }
 
-    /// True if there is this link to another host.
+    /// Returns true if this link to another host is open.
     pub fn has_link(&self, link: LinkId) -> bool {
         self.networks[link.rail() as usize - 1].link(link.peer()).is_some()
     }
 
-    /// Takes a link to another host that can be used from now on.
+    /// Takes a new link to another host, which can be used from now on.
     pub fn take_opened(&mut self) -> Option<LinkId> {
         self.networks.iter_mut().find_map(Network::take_opened)
     }
 
-    /// Takes a failed attempt to reach a peer, and why it failed. What had come can still be polled; then the link is to be
-    /// disconnected.
+    /// Takes a failed attempt to reach a peer, with its reason. Arrived packets can still be polled; then the
+    /// link must be disconnected.
     pub fn take_unreachable(&mut self) -> Option<Unreachable> {
         self.networks.iter_mut().find_map(Network::take_unreachable)
     }
 
-    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it. If not,
-    /// [`Set::has_settled`] tells of it.
+    /// Returns true if no data is unacknowledged on links where leaving could lose it. Otherwise
+    /// [`Set::has_settled`] later reports that it is acknowledged.
     pub fn is_settled(&mut self) -> bool {
         let settled = !self.has_unacknowledged();
         self.unsettled = !settled;
         settled
     }
 
-    /// True if a thread waits for acknowledgements and all have come by now.
+    /// Returns true if a thread waits for acknowledgements and all have arrived.
     pub fn has_settled(&mut self) -> bool {
         self.unsettled && self.is_settled()
     }
@@ -137,7 +139,7 @@ impl<N: Network> Set<N> {
         self.networks.iter_mut().for_each(Network::finish);
     }
 
-    /// What each network carries now, and has carried.
+    /// Returns current and accumulated figures of each network.
     pub fn totals(&self) -> impl Iterator<Item = Totals> {
         self.networks.iter().map(Network::totals)
     }
@@ -151,7 +153,7 @@ impl<N: Network> Set<N> {
         self.networks.iter().flat_map(of_network)
     }
 
-    /// Forgets the links to a peer over networks, and attempts to connect to it.
+    /// Forgets a peer's links over networks, and attempts to connect to it.
     pub fn forget_network_links(&mut self, peer: Rank) {
         for rail in 1..=self.networks.len() as u8 {
             self.disconnect(LinkId::new(rail, peer));

@@ -1,7 +1,8 @@
 //! A thread that sleeps on the descriptors of a rank's networks and wakes the rank when one is ready.
 //!
-//! Only for a rank that got its networks after its inbox was handed out: its peers have no event of it, so they wake it by its sleep word,
-//! and a thread that sleeps on that word cannot wait for a descriptor as well. Owns the thread and the set of descriptors. Never reads one.
+//! Needed only for a rank that got its networks after its inbox was handed out. Its peers do not know its
+//! event, so they wake it by its sleep word. A thread that sleeps on that word cannot also wait for a
+//! descriptor. Owns the thread and the set of descriptors. Never reads a descriptor.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use canele_sys::sleep::{AWAKE, EventError, Watch};
 
 use crate::shm::Waker;
 
-/// The thread that watches a rank's descriptors. It ends with this.
+/// The thread that watches a rank's descriptors. It ends when this value is dropped.
 pub(super) struct DescriptorWatcher {
     watch: Arc<Watch>,
     has_ended: Arc<AtomicBool>,
@@ -27,12 +28,12 @@ impl DescriptorWatcher {
         let watch = Arc::new(Watch::open().map_err(std::io::Error::other)?);
         let has_ended = Arc::new(AtomicBool::new(false));
         let (watched, ended) = (watch.clone(), has_ended.clone());
-        // Counted before another thread can count threads.
+        // The thread is counted before another thread can count threads.
         own_threads.fetch_add(1, Ordering::Relaxed);
         let started = std::thread::Builder::new().name("canele-networks".into()).spawn(move || {
-            // The word of the watched rank is the rank's own: this thread announces nothing.
+            // The sleep word of the watched rank belongs to that rank: this thread announces nothing.
             let word = AtomicU32::new(AWAKE);
-            // Relaxed: the event that is rung after the store orders it.
+            // Relaxed: the event, rung after the store, orders it.
             while !ended.load(Ordering::Relaxed) {
                 watched.sleep(&word, None);
                 waker.wake();
@@ -45,8 +46,8 @@ impl DescriptorWatcher {
         Ok(Self { watch, has_ended })
     }
 
-    /// Lets a descriptor wake the rank the next time it is ready. To be called after the rank has announced its sleep: a wake-up
-    /// before that is lost.
+    /// Lets a descriptor wake the rank the next time it is ready. Call it after the rank has announced its
+    /// sleep: an earlier wake-up is lost.
     ///
     /// # Errors
     /// The system cannot wait for it.
@@ -57,7 +58,7 @@ impl DescriptorWatcher {
 
 impl Drop for DescriptorWatcher {
     fn drop(&mut self) {
-        // Relaxed: as at the load.
+        // Relaxed, for the reason given at the load.
         self.has_ended.store(true, Ordering::Relaxed);
         self.watch.event().ring();
     }

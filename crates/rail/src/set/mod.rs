@@ -1,12 +1,14 @@
-//! The opened rails of a rank as one: shared memory to ranks of its host, a network each to ranks of other hosts.
+//! The opened rails of a rank as one rail: shared memory to ranks of its host, and networks to ranks of other
+//! hosts.
 //!
-//! Owns the rails and the list of all links on which packets may come. A link's number says which rail it is on: 0 is shared
-//! memory, which is asked first everywhere, k the k-th network. Never chooses among the links to a peer: the protocols do.
+//! Owns the rails and the list of all links on which packets may arrive. The number in a link names its rail:
+//! 0 is shared memory, which is polled first, and k is the k-th network. Never chooses among the links to a
+//! peer: the protocols do.
 //!
 //! - `host`: the control path to ranks of this host, whose memory comes and goes through the launcher.
 //! - `connections`: the control path to ranks of other hosts, over all networks ([`crate::Network`]).
 //! - `rail`: packets; each call goes to the rail of its link.
-//! - `sleep`: how a rank sleeps on all rails at once.
+//! - `sleep`: the sleep of a rank on all rails at once.
 
 mod connections;
 mod descriptor_watcher;
@@ -41,22 +43,23 @@ pub struct Set<N = Tcp> {
     own_threads: Arc<AtomicUsize>,
     /// The links of all rails.
     incoming: Vec<LinkId>,
-    /// Those on which packets may have come; all, where there is no network.
+    /// The links on which packets may have arrived; all links if there is no network.
     ready: Vec<LinkId>,
     /// A thread waits for acknowledgements.
     unsettled: bool,
     /// A thread may sleep on the descriptors.
     armed: bool,
-    /// When the clock of the networks began.
+    /// The start of the networks' clock.
     since: Instant,
 }
 
 impl<N: Network> Set<N> {
-    /// Opens the rails of the rank `me` on a host that has the ranks `here`, in their order, at the start of the job; `oversubscribed`: those
-    /// share processors; `alone`: there is no rank on another host, nor one of another job that is reached over a network.
+    /// Opens the rails of the rank `me` on a host with the ranks `here`, in their order, at the start of the
+    /// job. `oversubscribed`: the ranks share processors. `alone`: no rank of another host, nor of another
+    /// job over a network, is reachable.
     ///
     /// # Errors
-    /// No memory for an inbox, or nothing to sleep on.
+    /// There is no memory for an inbox, or no event to sleep on.
     pub fn open(
         me: Rank,
         here: impl IntoIterator<Item = u32>,
@@ -76,7 +79,7 @@ impl<N: Network> Set<N> {
             "always" => SingleCopy::Always,
             "never" => SingleCopy::Never,
             "both" => SingleCopy::Both,
-            // The two ends of a copy take turns where ranks share processors.
+            // The two ends of a copy take turns if ranks share processors.
             _ if oversubscribed || pairs == 0 => SingleCopy::Auto { both_from: usize::MAX },
             _ => SingleCopy::Auto { both_from: both_ends_from(host, pairs) },
         };
@@ -98,32 +101,32 @@ impl<N: Network> Set<N> {
         })
     }
 
-    /// From now on the job has so many ranks, of which `here` are new on this host.
+    /// Raises the number of ranks of the job to `ranks`; the new ranks on this host are `here`.
     pub fn add_ranks(&mut self, ranks: u32, here: impl Iterator<Item = Rank>) {
         here.for_each(|rank| self.shm.add_rank(rank));
         self.networks.iter_mut().for_each(|network| network.add_ranks(ranks));
     }
 
-    /// Accepts the senders of this host that have arrived. A few loads when there are none.
+    /// Accepts the senders of this host that have arrived. Costs a few loads if there are none.
     #[inline(always)]
     pub fn accept(&mut self) {
         self.shm.accept();
         self.note_links();
     }
 
-    /// The memory that ranks of this host share.
+    /// Returns the memory that ranks of this host share.
     #[inline(always)]
     pub fn regions(&self) -> &Regions {
         &self.shm.regions
     }
 
-    /// The memory that ranks of this host share, to add to or to take from.
+    /// Returns the memory that ranks of this host share, for changes.
     #[inline(always)]
     pub fn regions_mut(&mut self) -> &mut Regions {
         &mut self.shm.regions
     }
 
-    /// Counts the threads of this process that are the library's.
+    /// Returns the counter of the threads of this process that belong to the library.
     pub fn own_threads(&self) -> &Arc<AtomicUsize> {
         &self.own_threads
     }
@@ -132,14 +135,14 @@ impl<N: Network> Set<N> {
         u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The network of a link that is not in shared memory.
+    /// Returns the network of a link that is not in shared memory.
     #[inline]
     fn network(&mut self, link: LinkId) -> &mut N {
         self.wake_sleeper();
         &mut self.networks[link.rail() as usize - 1]
     }
 
-    /// Brings the list of links up to date. Whatever removes one does so at once.
+    /// Updates the list of links after links were added. Code that removes a link updates the list at once.
     #[inline(always)]
     fn note_links(&mut self) {
         let of_networks = self.networks.iter().fold(0, |sum, network| sum + network.incoming().len());

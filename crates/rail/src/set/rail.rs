@@ -16,7 +16,7 @@ use crate::{
     VerbCompletion,
 };
 
-/// Does the same with whichever rail a link is on.
+/// Evaluates a call on the rail of a link.
 macro_rules! on {
     ($self:ident, $link:ident, $rail:ident => $call:expr) => {
         match $link.rail() {
@@ -102,7 +102,7 @@ impl<N: Network> Rail for Set<N> {
             }
         }
         self.note_links();
-        // Arming reads, acknowledgements too. What cannot be waited for keeps this rank awake.
+        // Arming also reads acknowledgements. A condition that cannot wake a sleeper keeps this rank awake.
         if self.networks.iter().any(Network::has_opened) || self.has_settled() {
             return Armed::Work;
         }
@@ -110,7 +110,7 @@ impl<N: Network> Rail for Set<N> {
         if !matches!(armed, Armed::Ready) {
             return armed;
         }
-        // Behind the announcement, or a network that is ready already would wake no thread.
+        // This comes after the announcement; otherwise a network that is already ready would wake no thread.
         if !self.watch_networks() {
             self.waker.wake();
             return Armed::Work;
@@ -130,7 +130,7 @@ impl<N: Network> FastPath for Set<N> {
         if !self.has_networks() {
             return;
         }
-        // It takes events on which another thread may sleep (invariant I7).
+        // The call takes events on which another thread may sleep (invariant I7).
         self.wake_sleeper();
         self.ready.clear();
         self.ready.extend(self.shm.incoming());
@@ -240,7 +240,7 @@ impl<N: Network> OneSided for Set<N> {
         on!(self, link, rail => rail.reach(link, place, len))
     }
 
-    /// Regions are memory that ranks of this host share.
+    /// Returns memory of a region of this rank; ranks of this host share it.
     fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
         self.shm.own(place, len)
     }
@@ -279,7 +279,7 @@ impl<N: Network> PeerCopy for Set<N> {
     }
 }
 
-/// Memory of ranks of this host is mapped, so that networks alone have verbs.
+/// Verbs exist on networks alone, because memory of ranks of this host is mapped.
 impl<N: Network> Rma for Set<N> {
     #[inline]
     fn has_verbs(&self) -> bool {

@@ -1,8 +1,9 @@
-//! How a rank sleeps on all its rails at once.
+//! The sleep of a rank on all its rails at once.
 //!
-//! A rank with networks sleeps on their descriptors and on its event, without the lock of the engine. A thread that comes in meanwhile and
-//! takes something from a network takes with it what would have ended the sleep, so it wakes the sleeper (invariant I7). A rank
-//! that got its networks after its peers got its inbox has no event that they know of: it sleeps on its word, and a thread on the descriptors.
+//! A rank with networks sleeps on their descriptors and on its event, without the lock of the engine. Another
+//! thread that enters meanwhile may take the event that would have ended the sleep, so it wakes the sleeper
+//! (invariant I7). A rank that got its networks after its inbox was handed out has no event that peers know.
+//! It sleeps on its word, and a thread sleeps on the descriptors.
 
 use std::time::Duration;
 
@@ -13,17 +14,17 @@ use super::descriptor_watcher::DescriptorWatcher;
 use crate::Network;
 use crate::shm::Waker;
 
-/// How long a rank sleeps at most whose sleep its networks do not end: the system refuses a thread that watches them, or a driver has no
-/// descriptor.
+/// The longest sleep of a rank whose networks cannot wake it. The system refuses the watching thread, or a
+/// driver has no descriptor.
 const UNWATCHED_SLEEP: Duration = Duration::from_millis(1);
 
 impl<N: Network> Set<N> {
-    /// This rank's sleep.
+    /// Returns this rank's waker.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Lets everything leave that peers may wait for, acknowledgements too, as before a sleep.
+    /// Sends everything that peers may wait for, including acknowledgements, as before a sleep.
     pub fn send_pending(&mut self) {
         let now_ns = self.now_ns();
         for network in &mut self.networks {
@@ -32,7 +33,8 @@ impl<N: Network> Set<N> {
         }
     }
 
-    /// How long a sleep may last; for ever, unless an attempt to connect may time out.
+    /// Returns the longest time a sleep may last; `None` means no limit, unless an attempt to connect may
+    /// time out.
     pub fn longest_sleep(&self) -> Option<Duration> {
         let are_watched = (self.waker.watches() || self.watcher.is_some())
             && self.networks.iter().all(|network| network.descriptor().is_some());
@@ -40,12 +42,13 @@ impl<N: Network> Set<N> {
         self.networks.iter().filter_map(Network::next_timeout).chain(unwatched).min()
     }
 
-    /// The thread that slept is awake, though its word may say otherwise after a nap: waking it would end its next sleep at once.
+    /// Notes that the sleeping thread is awake, though its word may say otherwise after a nap. Waking it
+    /// would end its next sleep at once.
     pub fn has_slept(&mut self) {
         self.armed = false;
     }
 
-    /// Wakes the thread that sleeps on the descriptors, if one does: what it waits for may be gone from them.
+    /// Wakes the thread that sleeps on the descriptors, if there is one: its event may be taken already.
     #[inline]
     pub(super) fn wake_sleeper(&mut self) {
         if std::mem::take(&mut self.armed) {
@@ -53,7 +56,7 @@ impl<N: Network> Set<N> {
         }
     }
 
-    /// Lets every network end the sleep that was announced; says whether all can that have a descriptor.
+    /// Lets every network end the announced sleep. Returns true if each network with a descriptor can.
     pub(super) fn watch_networks(&mut self) -> bool {
         if self.has_networks() && !self.waker.watches() && self.watcher.is_none() {
             self.watcher = DescriptorWatcher::start(self.waker.clone(), &self.own_threads).ok();

@@ -1,4 +1,5 @@
-//! Senders that have arrived at the inbox of this rank. Owns when their slices are mapped; believes no bit that they write.
+//! Senders that have arrived at the inbox of this rank. Owns the time at which their slices are mapped;
+//! trusts no bit that they write.
 
 use canele_sys::ids::{LinkId, Rank};
 
@@ -6,7 +7,7 @@ use super::Shm;
 use super::incoming::Incoming;
 
 impl Shm {
-    /// Notices the peers that have arrived since the last call. Two loads when none has.
+    /// Accepts the peers that have arrived since the last call. Costs two loads if there are none.
     #[inline(always)]
     pub fn accept(&mut self) {
         let arrivals = self.inbox.arrivals();
@@ -18,7 +19,7 @@ impl Shm {
     #[cold]
     fn accept_arrived(&mut self, arrivals: u32) {
         self.arrivals_seen = arrivals;
-        // Spawned ranks have no slices of it.
+        // Spawned ranks have no slices in the inbox.
         for word in 0..self.accepted.len() {
             let mut new = self.inbox.arrived(word) & !self.accepted[word];
             while new != 0 {
@@ -30,11 +31,11 @@ impl Shm {
     }
 
     fn accept_one(&mut self, number: usize) {
-        // The bits are written by peers, and there may be more of them than senders.
+        // Peers write the bits, so there may be more bits than senders.
         let Some(peer) = self.here.get(number).copied().map(Rank) else { return };
         let place = self.number(peer);
         let Some(link) = self.links.get_mut(place) else { return };
-        // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
+        // Without its inbox, the launcher's message about this peer is unread, or the link is closed.
         let Some(peer_inbox) = &link.peer_inbox else { return };
         self.accepted[number / 64] |= 1 << (number % 64);
         if link.incoming.is_none() {

@@ -1,67 +1,70 @@
-//! Which messages are copied once, from the memory of their sender to that of their receiver, and how long that took.
+//! Selects the messages that are copied once, from the sender's memory to the receiver's, and measures their
+//! copy time.
 //!
 //! The kernel copies (`process_vm_readv`, `process_vm_writev`). Where the machine's profile says that both ends at once are faster than two
 //! copies through the ring, both copy: the receiver from the front, the sender from the back.
 //!
-//! Elsewhere the receiver may copy alone: one end works and the other one waits. Where the sender has not written the message since it
-//! was last read, and above some megabytes, that is faster than two copies through the ring; with what is fresh in the sender's cache it
-//! takes three times as long. Neither is known beforehand, so both are timed: now and then some messages in a row go the other way.
+//! Otherwise the receiver may copy alone, while the sender waits. This beats two copies through the ring for
+//! messages above some megabytes, or if the sender has not written the message since the last read. For data
+//! that is fresh in the sender's cache it takes three times as long. Neither is known beforehand, so both
+//! ways are timed: from time to time some messages in a row go the other way.
 //!
 //! ```text
 //!   reader: reads the sender's word at start: may it? ──▶ able      each read timed ──▶ times, by length ──▶ sender's choice
 //! ```
-//! Owns the choice and the words it is made of. Never reads memory itself.
+//! Owns the choice and its shared words. Never reads memory itself.
 
 use canele_profile::{HostProfile, PairCosts};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::CopyingEnds;
 
-/// Shorter messages go through the ring.
+/// Length in bytes from which a message may be copied by its receiver alone; shorter ones go through the
+/// ring.
 const LEAST: usize = 32 << 10;
-/// The same where both ends copy.
+/// Length in bytes from which both ends may copy a message.
 const LEAST_OF_BOTH: usize = 16 << 10;
-/// Up to so many bytes each, and more: the lengths whose times are kept apart.
+/// Upper lengths in bytes of the classes whose times are kept apart; the last class has no limit.
 const CLASSES: [usize; 3] = [128 << 10, 512 << 10, 2 << 20];
-/// A message that is read has so much beside its bytes: the announcement and its answer.
+/// Fixed time of a message that is read, in picoseconds: the announcement and its answer.
 const BESIDE_PS: u64 = 500_000;
-/// Long bulks through the ring before the first trial; doubled with each, up to `LONGEST`.
+/// Number of long bulks through the ring before the first trial; it doubles with each trial, up to `LONGEST`.
 const FIRST: u32 = 128;
 const LONGEST: u32 = 1024;
-/// As many messages in a row are a trial: the first one finds the reader's caches without any of it.
+/// Number of successive messages of a trial: the first one finds none of its data in the reader's caches.
 const TRIAL: u32 = 3;
-/// Of so many that are read one goes through the ring.
+/// One of this number of read messages goes through the ring.
 const PERIOD: u32 = 64;
 
-/// Messages that caches hold are read if that takes less than so many hundredths of the time through the ring: the sender's next stores
-/// there cost more afterwards, because its lines have gone to the reader.
+/// Messages that fit in caches are read if that takes fewer hundredths of the ring's time than this. The
+/// limit is below 100 because the sender's next stores are slower after its cache lines went to the reader.
 const BEGIN: u64 = 60;
-/// And as long as it takes less than these.
+/// Such messages continue to be read below this number of hundredths.
 const STAY: u64 = 70;
-/// Longer ones are read unless it takes more than these.
+/// Longer messages are read unless that takes more hundredths than this.
 const SLOWER: u64 = 120;
-/// The same where both ends share processors: two copies take their turns on one of them, and what the ring takes was measured of
-/// messages that caches hold. All that are long enough are read there.
+/// The limit for longer messages where both ends share processors. There two copies take turns on one
+/// processor, and the ring's time was measured with cached messages. All long enough messages are read there.
 const SLOWER_SHARED: u64 = 200;
 
-/// Whether messages are copied from memory to memory.
+/// Policy for copying messages directly from memory to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SingleCopy {
-    /// Where it can be and is faster.
+    /// Messages are copied directly where that is possible and faster.
     Auto {
-        /// Both ends copy messages of so many bytes and more.
+        /// Length in bytes from which both ends copy.
         both_from: usize,
     },
-    /// Where it can be, by the receiver alone.
+    /// The receiver alone copies, where possible.
     Always,
-    /// Where it can be, by both ends.
+    /// Both ends copy, where possible.
     Both,
-    /// Nowhere.
+    /// No message is copied directly.
     Never,
 }
 
 impl SingleCopy {
-    /// The length from which on both ends copy; more than any if they never do.
+    /// Returns the length from which on both ends copy; `usize::MAX` if they never do.
     pub fn both_from(self) -> usize {
         match self {
             Self::Auto { both_from } => both_from,
@@ -71,8 +74,8 @@ impl SingleCopy {
     }
 }
 
-/// The length from which on both ends at once copy a message in less time than the ring takes, by the profile of the host, while so many pairs
-/// copy at once; more than any if there is none.
+/// Returns the length from which on a copy by both ends beats the ring while `pairs` pairs copy at once. The
+/// estimate uses the host's profile; it is `usize::MAX` if no length qualifies.
 pub fn both_ends_from(profile: &HostProfile, pairs: usize) -> usize {
     let PairCosts { line_ns, ring_rate: ring, .. } = profile.pair_costs();
     let Some(single) = profile.single_copy else { return usize::MAX };
@@ -80,20 +83,21 @@ pub fn both_ends_from(profile: &HostProfile, pairs: usize) -> usize {
     if both <= ring.max(one) {
         return usize::MAX;
     }
-    // The announcement and its answer are a line each; the calls of the two ends are made at the same time.
+    // The announcement and its answer cost a cache line each. The two ends make their system calls at the
+    // same time.
     let beside_ns = u64::from(single.call_ns) + 2 * u64::from(line_ns);
-    // Where bytes ÷ ring = beside + bytes ÷ both.
+    // Solves bytes ÷ ring = beside + bytes ÷ both.
     let bytes = beside_ns * u64::from(ring) / 1000 * u64::from(both) / u64::from(both - ring);
     usize::try_from(bytes).unwrap_or(usize::MAX).max(LEAST_OF_BOTH)
 }
 
-/// What the reader tells the sender; in shared memory.
+/// Times that the reader reports to the sender, in shared memory.
 #[repr(C)]
 #[derive(Default)]
 pub struct FetchTimes {
     /// 1 if the reader may read the sender's memory.
     able: AtomicU32,
-    /// Picoseconds for each byte, by length; 0 as long as that is not known.
+    /// Picoseconds for each byte, by length class; 0 if unknown.
     took_ps: [AtomicU32; CLASSES.len() + 1],
 }
 
@@ -102,12 +106,13 @@ fn class(bytes: usize) -> usize {
 }
 
 impl FetchTimes {
-    /// The reader may read the sender's memory.
+    /// Reports that the reader may read the sender's memory.
     pub fn say_able(&self) {
         self.able.store(1, Relaxed);
     }
 
-    /// So many bytes of a message of `message` were read in this time. One that took longer counts for a quarter.
+    /// Notes that `bytes` bytes of a message of `message` bytes were read in `took_ns`. A slower read counts
+    /// for a quarter.
     pub fn learn(&self, message: usize, bytes: usize, took_ns: u64) {
         let took = (took_ns.saturating_mul(1000) / bytes.max(1) as u64).clamp(1, 1 << 24);
         let time = &self.took_ps[class(message)];
@@ -120,8 +125,8 @@ impl FetchTimes {
         self.able.load(Relaxed) != 0
     }
 
-    /// How long it takes to read a message so long, in hundredths of the time in which it goes through a ring that takes `ring_ps` for
-    /// each byte; nothing if one of the two is not known.
+    /// Returns the time to read a message in hundredths of its time through a ring of `ring_ps` for each
+    /// byte; `None` if either is unknown.
     fn hundredths(&self, bytes: usize, ring_ps: u64) -> Option<u64> {
         let took = u64::from(self.took_ps[class(bytes)].load(Relaxed)) * bytes as u64;
         let ring = ring_ps.saturating_mul(bytes as u64) / 100;
@@ -129,29 +134,31 @@ impl FetchTimes {
     }
 }
 
-/// The sender's choice.
+/// The sender's choice between ring and direct copy.
 pub struct Offers {
     how: SingleCopy,
-    /// Both ends copy messages so long.
+    /// Length from which both ends copy messages.
     both_from: usize,
-    /// Longer messages are read unless that is measured to take more than so many hundredths of the time through the ring.
+    /// Messages above this length are read unless that measured more than `slower` hundredths of the ring's
+    /// time.
     long: usize,
     slower: u64,
-    /// Whether shorter ones are read at present, by length.
+    /// True for each class of shorter messages that are read at present.
     reads: [bool; CLASSES.len()],
     /// Messages of a trial that are still to be offered.
     trial: u32,
-    /// Long bulks until the next trial, and how many there were before it.
+    /// Long bulks left until the next trial, and the length of the interval before it.
     left: u32,
     interval: u32,
-    /// Messages offered beside trials.
+    /// Number of messages offered outside of trials.
     offered: u32,
-    /// The next one goes through the ring.
+    /// The next message goes through the ring.
     skip: bool,
 }
 
 impl Offers {
-    /// Before any message; `shared`: both ends share processors, so that no copy is made beside another.
+    /// Makes the state before any message. `shared`: both ends share processors, so copies do not run in
+    /// parallel.
     pub fn new(how: SingleCopy, shared: bool) -> Self {
         let (long, slower) = if shared { (LEAST - 1, SLOWER_SHARED) } else { (CLASSES[2], SLOWER) };
         Self {
@@ -168,7 +175,7 @@ impl Offers {
         }
     }
 
-    /// By which ends a message of so many bytes had better be copied; none: it goes through the ring.
+    /// Returns the ends that should copy a message of `bytes` bytes; `None` if it goes through the ring.
     #[inline]
     pub fn prefers_peer_copy(
         &mut self,
@@ -192,7 +199,8 @@ impl Offers {
         (is_read && bytes >= LEAST).then_some(CopyingEnds::Receiver)
     }
 
-    /// Whether both ends copy a message of so many bytes, if the peer may access the memory of this process.
+    /// Returns true if both ends copy a message of `bytes` bytes and the peer may access the memory of this
+    /// process.
     #[inline]
     pub fn prefers_both_ends(&self, bytes: usize, times: &FetchTimes) -> bool {
         bytes >= self.both_from && times.is_able()
@@ -208,7 +216,7 @@ impl Offers {
         *reads
     }
 
-    /// A message was offered.
+    /// Notes that a message was offered.
     pub fn note_offer(&mut self) {
         if self.trial > 0 {
             self.trial -= 1;
@@ -218,7 +226,8 @@ impl Offers {
         self.skip = self.offered.is_multiple_of(PERIOD);
     }
 
-    /// A long bulk goes through the ring; says whether it is to be timed: before a trial, and among messages that are read.
+    /// Notes that a long bulk goes through the ring. Returns true if it must be timed: before a trial, or
+    /// among messages that are read.
     #[inline]
     pub fn bulk(&mut self) -> bool {
         if !matches!(self.how, SingleCopy::Auto { .. }) {
@@ -239,7 +248,7 @@ mod tests {
     use super::*;
 
     const BYTES: usize = 64 << 10;
-    /// As where both ends are never faster than the ring.
+    /// The policy where both ends are never faster than the ring.
     const AUTO: SingleCopy = SingleCopy::Auto { both_from: usize::MAX };
 
     /// Sends so many messages in four bulks each, of which reading takes so many picoseconds a byte; how many were read.

@@ -1,4 +1,4 @@
-//! From a peer to here: reads the peer's slice of this rank's inbox.
+//! The receiving end of a link: reads the peer's slice of this rank's inbox.
 
 use canele_mem::buffer::InShare;
 use canele_mem::chunk_counter::ChunkCounter;
@@ -22,22 +22,22 @@ use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::Reading;
 use crate::{CHUNK_COUNTERS, Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, TakeIf, TryTake};
 
-/// A piece that a peer has taken is written much earlier.
+/// Longest wait for a peer to write a piece that it has taken. A live peer writes it much earlier.
 const LONGEST_WRITE: Duration = Duration::from_secs(2);
 
-/// From the peer to here.
+/// The receiving end of a link.
 pub struct Incoming {
     cells: cells::Consumer,
     payload: payload::Consumer,
     shared: Shared,
     sender: Rank,
-    /// Length of the bulk of the packet polled last, as it was announced.
+    /// Announced length of the bulk of the packet polled last.
     bulk: u32,
     reading: Reading,
-    /// The sender's sleep word, to be woken when it waits for room.
+    /// The sender's sleep word, to wake it when it waits for room.
     sleep: NonNull<AtomicU32>,
     sender_inbox: Inbox,
-    /// By what the sender is known, if its memory can be read.
+    /// The proof of the sender's identity, if its memory can be read.
     proof: Option<Proof>,
 }
 
@@ -45,7 +45,8 @@ pub struct Incoming {
 unsafe impl Send for Incoming {}
 
 impl Incoming {
-    /// What `sender`, who has arrived, writes into a slice of this layout: a mapping and where in it the slice begins.
+    /// Opens the slice that the arrived `sender` writes. `slice` is a mapping and the start of the slice in
+    /// it.
     pub fn open(
         slice: (Arc<Mapping>, usize),
         layout: InboxLayout,
@@ -71,22 +72,23 @@ impl Incoming {
         })
     }
 
-    /// Whether no packet has come.
+    /// Returns true if no packet has arrived.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// Takes a packet without bulk, if `accept` wants it and nothing is to be told to the sender behind it.
+    /// Takes a packet without bulk if `accept` takes it and no room must be reported to the sender
+    /// afterwards.
     #[inline(always)]
     pub fn take_short(&mut self, accept: &mut impl TakeIf) -> bool {
         self.cells.take_before_stop(&mut InlineOnly(accept))
     }
 
-    /// Takes a packet without bulk, if `accept` wants it.
+    /// Takes a packet without bulk if `accept` takes it.
     #[inline(always)]
     pub fn try_take_inline(&mut self, accept: &mut impl TakeIf) -> bool {
-        let inline = self.cells.inline(); // As below.
+        let inline = self.cells.inline(); // Before the check, as in `try_take`.
         let cells::Peek::Cell(first, second) = self.cells.peek() else { return false };
         if !InlineOnly(accept).accept(first, second, inline) {
             return false;
@@ -97,10 +99,10 @@ impl Incoming {
         true
     }
 
-    /// Takes a packet in one step, if `accept` wants it.
+    /// Takes a packet in one step if `accept` takes it.
     #[inline(always)]
     pub fn try_take(&mut self, accept: &mut impl TakeIf) -> TryTake {
-        let inline = self.cells.inline(); // Before the look: its acquire would have everything read again.
+        let inline = self.cells.inline(); // Before the check: its acquire would force a reload.
         let (first, second) = match self.cells.peek() {
             cells::Peek::Cell(first, second) => (first, second),
             cells::Peek::Empty => {
@@ -121,7 +123,7 @@ impl Incoming {
         TryTake::Taken
     }
 
-    /// The same with a bulk.
+    /// Does [`Incoming::try_take`] for a packet with a bulk.
     #[inline(always)]
     fn try_take_bulk(&mut self, header: Header, len: u8, accept: &mut impl TakeIf) -> TryTake {
         let Some((said, bulk)) = self.announced(header, len) else { return TryTake::Left };
@@ -138,7 +140,7 @@ impl Incoming {
         TryTake::Taken
     }
 
-    /// Place and announced length of the bulk that a cell tells of, if there can be such a one.
+    /// Returns position and announced length of the bulk that a cell names, if they are possible.
     #[inline(always)]
     fn announced(&self, header: Header, len: u8) -> Option<(u32, u32)> {
         let mut note = [0; 8];
@@ -203,7 +205,7 @@ impl Incoming {
         }
     }
 
-    /// Room was given back: a peer that waits for it is woken.
+    /// Wakes a peer that waits for room, after room was given back.
     #[cold]
     fn wake_starved(&mut self) {
         // SAFETY: the sleep word lies in the sender's inbox, mapped as long as `sender_inbox`.
@@ -211,7 +213,7 @@ impl Incoming {
         sleep::wake_if_asked(self.shared.wants(), word, self.sender_inbox.event());
     }
 
-    /// Reads a part of a message of `message` bytes from the sender's memory; says whether it could.
+    /// Reads a part of a message of `message` bytes from the sender's memory. Returns false if that failed.
     pub fn fetch(&self, from: &[(u64, usize)], message: usize, into: &InShare) -> bool {
         let since = Instant::now();
         let read = self.proof.as_ref().is_some_and(|proof| into.fetch(proof, from));
@@ -221,9 +223,10 @@ impl Incoming {
         read
     }
 
-    /// Ends what both ends copy here. Where peers may write into the memory of this process, waits until this one has written what it had
-    /// taken: then that memory is the caller's alone. A process that has ended writes no more. One that is corrupt, or stopped with a piece in
-    /// hand, is waited for no longer than [`LONGEST_WRITE`].
+    /// Ends all copies that both ends share on this link. If peers may write into this process, the call
+    /// waits until the sender has written the pieces it took. Afterwards that memory is the caller's alone.
+    /// An ended process writes nothing more. The wait for a corrupt or stopped sender is limited to
+    /// [`LONGEST_WRITE`].
     pub fn end_shared_copies(&self) {
         let since = Instant::now();
         for index in 0..CHUNK_COUNTERS {
@@ -264,13 +267,13 @@ impl<T: TakeIf> cells::TakeCell for InlineOnly<'_, T> {
     }
 }
 
-/// The length of a bulk that was announced like this.
+/// Returns the length of a bulk from its announcement.
 #[inline(always)]
 fn length(bulk: u32) -> usize {
     (bulk & !TELL) as usize
 }
 
-/// The header in the two words of a cell.
+/// Returns the header in the two words of a cell.
 #[inline(always)]
 fn header(first: u64, second: u64) -> Header {
     Header {

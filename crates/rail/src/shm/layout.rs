@@ -1,17 +1,17 @@
-//! Where things lie in an inbox: the one description both processes compute their addresses from.
+//! The layout of an inbox: the one description from which both processes compute addresses.
 //!
 //! ```text
 //!   page 0   magic, version, sizes, processor │ sleep word │ notifications, arrivals, counted │ who has arrived (one bit a sender)
-//!   page 1   counters of the owner │ what its threads wait for
+//!   page 1   counters of the owner │ waits of its threads
 //!   then, for each rank of the owner's host, its sender's slice:
 //!            cursors │ wants room, reading times │ chunk counters │ cells … │ payload …
 //!            ╰── reserved by the sender before its first packet ───────┴── as the sender needs it ──╯
 //! ```
-//! A sender's number is its number among the ranks of the host, so an inbox is as large as the host's ranks make it, however many
-//! the job has elsewhere. Each process maps of a peer's inbox the first two pages and its own slice.
+//! A sender is numbered among the ranks of the host. So the size of an inbox depends on the ranks of the
+//! host, not on those of the job. Each process maps the first two pages and its own slice of a peer's inbox.
 //!
-//! An inbox comes from another process and is checked field by field before anything in it is believed
-//! (invariants I1, I3).
+//! An inbox comes from another process and is checked field by field before its content is used (invariants
+//! I1, I3).
 
 use canele_mem::chunk_counter::ChunkCounter;
 use std::ops::RangeInclusive;
@@ -21,31 +21,31 @@ use canele_sys::segment::Mapping;
 
 use crate::CHUNK_COUNTERS;
 
-/// "CANELÉ" and a zero: what every inbox starts with.
+/// "CANELÉ" and a zero, the first bytes of every inbox.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
-/// Changes with every change of what is described here.
+/// The version of the layout. Every change of the layout increments it.
 pub const VERSION: u32 = 12;
-/// As many ranks of one host can have a slice in each other's inboxes.
+/// Most ranks of one host that can have a slice in each other's inboxes.
 pub const MOST_LOCAL_RANKS: usize = 4096;
-/// Cells a ring may have.
+/// Allowed numbers of cells of a ring.
 pub const CELLS: RangeInclusive<usize> = 32..=1 << 16;
-/// Bytes a payload ring may have.
+/// Allowed sizes of a payload ring, in bytes.
 pub const PAYLOAD: RangeInclusive<usize> = 16 << 10..=64 << 20;
 /// Bytes of the smallest page. Pages of this machine may be longer ([`whole_pages`]).
 const PAGE: usize = 4096;
 
-/// Size of what comes before the slices.
+/// Bytes before the slices.
 pub const HEADER_BYTES: usize = 2 * PAGE;
 /// Bytes of a slice before its cells.
 const WORDS_BYTES: usize = 128 + CHUNK_COUNTERS * size_of::<ChunkCounter>();
 
-/// Offset of the word that says on which processor the owner last waited: its number and one, 0 while it is unknown.
+/// Offset of the processor on which the owner last waited, plus one; 0 if unknown.
 pub const PROCESSOR: usize = 24;
-/// Offset of the sleep word, which says how to wake its owner; beside it, whether its owner relies on asymmetric fences.
+/// Offset of the sleep word, which says how to wake its owner.
 pub const SLEEP: usize = 64;
-/// Offset of the word that says whether the owner answers `membarrier`.
+/// Offset of the word that is 1 if the owner answers `membarrier`.
 pub const FENCING: usize = 68;
-/// Offset of the word that says whether the owner's payload rings begin again at their start when they are empty.
+/// Offset of the word that is 1 if the owner's payload rings restart at their start when they are empty.
 pub const REWINDS: usize = 72;
 /// Offset of the counter of notifications from the launcher.
 pub const NOTIFICATIONS: usize = 128;
@@ -53,20 +53,22 @@ pub const NOTIFICATIONS: usize = 128;
 pub const ARRIVALS: usize = 132;
 /// Offset of the number of the notification after which the owner last wrote its counters.
 pub const COUNTED: usize = 136;
-/// Offset of the words by which peers know the owner when they read its memory: its number, an address, and what lies there.
+/// Offset of the words by which peers recognise the owner when they read its memory: its process id, an
+/// address and the content of that address.
 pub const PROOF: usize = 768;
-/// Offset of the bits that say who.
+/// Offset of the bits of the ranks that have arrived.
 pub const ARRIVED: usize = 192;
 /// Offset of the owner's counters.
 pub const COUNTERS: usize = PAGE;
 /// Room for counters, in 64-bit words.
 pub const COUNTER_WORDS: usize = 128;
-/// Offset of the record of what the owner's threads wait for.
+/// Offset of the record of the waits of the owner's threads.
 pub const WAITS: usize = COUNTERS + 8 * COUNTER_WORDS;
-/// Room for it, in 64-bit words.
+/// Room for that record, in 64-bit words.
 pub const WAITS_WORDS: usize = PAGE / 8 - COUNTER_WORDS;
 
-/// Rounds up to whole pages of this machine, of 4, 16 or 64 KiB: each peer maps its slice alone, and a mapping begins with a page.
+/// Rounds up to whole pages of this machine, of 4, 16 or 64 KiB. Each peer maps its slice alone, and a
+/// mapping begins at a page.
 fn whole_pages(bytes: usize) -> usize {
     bytes.next_multiple_of(rustix::param::page_size().max(PAGE))
 }
@@ -82,13 +84,13 @@ pub struct InboxLayout {
     pub payload: usize,
 }
 
-/// Where the parts of a slice lie, from its first byte.
+/// Offsets of the parts of a slice, in bytes from its start.
 pub struct Slice {
     /// The [`Cursors`], written by the owner of the inbox.
     pub cursors: usize,
-    /// The word by which the sender says that it waits for room.
+    /// The word by which the sender asks for room.
     pub wants: usize,
-    /// The word in which the owner says how long it took to read the bulk that the sender has marked last.
+    /// The word in which the owner reports its reading time of the bulk that the sender marked last.
     pub answer: usize,
     /// The [`FetchTimes`](super::fetch::FetchTimes), written by the owner.
     pub fetch_times: usize,
@@ -101,9 +103,10 @@ pub struct Slice {
 }
 
 impl InboxLayout {
-    /// The layout for `senders` senders with rings as wished, rounded up to powers of two within [`CELLS`] and [`PAYLOAD`],
-    /// then made smaller so that an inbox stays within `budget` bytes, and within a quarter of it what all senders reserve at first
-    /// and the page that each of them costs besides, for what a rank knows of a peer: payload down to 512 bytes for each cell, then both.
+    /// Makes the layout for `senders` senders. Wished sizes are rounded up to powers of two within [`CELLS`]
+    /// and [`PAYLOAD`]. Then they shrink until the inbox fits `budget` bytes. The memory reserved at first,
+    /// with one page more for each sender, shrinks to a quarter of the budget. The payload shrinks first,
+    /// down to 512 bytes for each cell, then both shrink.
     pub fn new(senders: usize, cells: usize, payload: usize, budget: usize) -> Self {
         let within = |wish: usize, range: RangeInclusive<usize>| {
             wish.clamp(*range.start(), *range.end()).next_power_of_two()
@@ -125,39 +128,40 @@ impl InboxLayout {
         layout
     }
 
-    /// Size of one slice, whole pages.
+    /// Returns the size of one slice, in whole pages.
     pub fn slice_bytes(&self) -> usize {
         whole_pages(self.payload_start() + self.payload)
     }
 
-    /// Size of the first part of a slice, whole pages: all but the payload, and of that a quarter.
+    /// Returns the size of the first part of a slice, in whole pages: all but the payload, and a quarter of
+    /// the payload.
     pub fn first_bytes(&self) -> usize {
         whole_pages(self.payload_start() + self.payload / 4)
     }
 
-    /// The largest bulk of a packet: a quarter of the ring, which lies in the first part of a slice, so that it can be sent without
-    /// more memory.
+    /// Returns the largest bulk of a packet: a quarter of the ring. It lies in the first part of a slice, so
+    /// it can be sent without more memory.
     pub fn max_bulk(&self) -> usize {
         self.payload / 4
     }
 
-    /// Bytes of a slice before its payload ring.
+    /// Returns the bytes of a slice before its payload ring.
     pub fn payload_start(&self) -> usize {
         WORDS_BYTES + self.cells * 64
     }
 
-    /// Size of the whole inbox.
+    /// Returns the size of the whole inbox.
     pub fn bytes(&self) -> usize {
         whole_pages(HEADER_BYTES) + self.senders * self.slice_bytes()
     }
 
-    /// Where the slice of `sender` starts.
+    /// Returns the offset of the slice of `sender`.
     pub fn slice_start(&self, sender: usize) -> usize {
         assert!(sender < self.senders, "sender {sender} has no slice in an inbox for {}", self.senders);
         whole_pages(HEADER_BYTES) + sender * self.slice_bytes()
     }
 
-    /// Where the parts of a slice lie.
+    /// Returns the offsets of the parts of a slice.
     pub fn slice(&self) -> Slice {
         debug_assert_eq!(size_of::<Cursors>(), 64);
         Slice {
@@ -171,8 +175,8 @@ impl InboxLayout {
         }
     }
 
-    /// The layout of a ring between ranks whose inboxes have these layouts, for there may be other sizes in another job: both sides find
-    /// the same one.
+    /// Returns the layout of a ring between ranks whose inboxes have these layouts. Another job may have
+    /// other sizes; both sides compute the same result.
     pub fn of_ring_with(&self, other: &Self) -> Self {
         Self { senders: 1, cells: self.cells.min(other.cells), payload: self.payload.min(other.payload) }
     }
@@ -190,7 +194,7 @@ impl InboxLayout {
     /// Reads and checks the header of a peer's inbox, whose file has `file_bytes`.
     ///
     /// # Errors
-    /// A text naming what was found and what was expected.
+    /// Returns a text that names the value found and the value expected.
     pub fn read(inbox: &Mapping, file_bytes: usize, expected: Option<&InboxLayout>) -> Result<Self, String> {
         use canele_sys::atomic::Ordering::Relaxed;
         if inbox.len() < HEADER_BYTES {

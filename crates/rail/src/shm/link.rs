@@ -1,4 +1,4 @@
-//! The slice that one rank writes into the inbox of another: what both ends of a direction share.
+//! The slice that one rank writes into the inbox of another: the memory that both ends of a direction share.
 //!
 //! `outgoing.rs` writes this rank's slice of the peer's inbox, `incoming.rs` reads the peer's slice of this rank's.
 
@@ -14,28 +14,28 @@ use super::fetch::FetchTimes;
 use super::layout::InboxLayout;
 use crate::CHUNK_COUNTERS;
 
-/// In the length byte of a cell: a bulk lies in the payload ring.
+/// A flag in the length byte of a cell: a bulk lies in the payload ring.
 pub(super) const HAS_BULK: u8 = 0x80;
-/// And: the sender wants to know how long it takes to be read.
+/// A flag in the length byte of a cell: the reader must time its reading of the bulk.
 pub(super) const TIMED: u8 = 0x40;
-/// In the length of a bulk: the sender wants to know at once that it was read.
+/// A flag in the length of a bulk: the reader must report at once that it has read it.
 pub(super) const TELL: u32 = 1 << 31;
 
-/// The words of a slice that both sides use.
+/// The words of a slice that both ends use.
 pub(super) struct Shared {
     cursors: NonNull<Cursors>,
     wants: NonNull<AtomicU32>,
     answer: NonNull<AtomicU64>,
     fetch_times: NonNull<FetchTimes>,
     chunk_counters: NonNull<ChunkCounter>,
-    /// Keeps the slice mapped, which begins at `start` of it.
+    /// Keeps the slice mapped; the slice begins at `start` of it.
     pub(super) mapping: Arc<Mapping>,
     pub(super) start: usize,
     pub(super) layout: InboxLayout,
 }
 
 impl Shared {
-    /// The slice that begins at `start` of a mapping, and its rings.
+    /// Returns the slice that begins at `start` of a mapping, and its rings.
     pub(super) fn new(
         (mapping, start): (Arc<Mapping>, usize),
         layout: InboxLayout,

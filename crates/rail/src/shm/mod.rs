@@ -1,18 +1,18 @@
-//! Ranks of one machine: rings in shared memory.
+//! The driver for ranks of one machine: rings in shared memory.
 //!
-//! Each rank owns an inbox (`layout`) with a slice for each rank of its host. The beginning of a slice is reserved, and mapped, when
-//! the link is opened, the rest as it is needed, so idle pairs cost no memory. Descriptors of inboxes and regions come and go through the
-//! owner of this driver: it opens no socket itself.
+//! Each rank owns an inbox (`layout`) with a slice for each rank of its host. The start of a slice is
+//! reserved and mapped when the link is opened, the rest as needed, so idle pairs cost no memory. The owner
+//! of this driver passes on the descriptors of inboxes and regions: the driver opens no socket.
 //!
 //! ```text
 //!   rank 0                                         rank 1
 //!   Outgoing ──cells, payload──▶ [slice of 0 in the inbox of 1] ──▶ Incoming
 //!   Incoming ◀── [slice of 1 in the inbox of 0] ◀──cells, payload── Outgoing
 //! ```
-//! *Sleeping.* The sleeper stores its sleep word, issues a heavy barrier and looks once more; a sender looks at the
-//! word after its store. One of the two must see the other's store (`canele_sys::membarrier`). A rank that has rails of
-//! descriptors beside this one sleeps on those and on an event ([`Shm::sleep_on_descriptors`]), which goes to its peers
-//! and its launcher with its inbox.
+//! *Sleeping.* The sleeper stores its sleep word, issues a heavy barrier and checks once more; a sender reads
+//! the word after its store. One of the two must see the other's store (`canele_sys::membarrier`). A rank
+//! that also has rails with descriptors sleeps on those and on an event ([`Shm::sleep_on_descriptors`]). Its
+//! peers and its launcher receive the event with its inbox.
 
 mod arrivals;
 pub mod fetch;
@@ -52,45 +52,45 @@ use crate::{Caps, ConnectError, Distance, LinkTraits, Regions, Verbs};
 
 /// The shared-memory rail of one rank.
 pub struct Shm {
-    /// The ranks of this host at the start of the job, in their order: by it the slices of inboxes are numbered.
+    /// The ranks of this host at the start of the job, in order. They number the slices of inboxes.
     here: Vec<u32>,
-    /// Those that were spawned on it since.
+    /// The ranks of this host that were spawned later.
     spawned: Vec<u32>,
     /// This rank.
     me: Rank,
-    /// The first rank that has a place among the links.
+    /// The rank with the first entry in `links`.
     first: u32,
     caps: Caps,
     inbox: Inbox,
-    /// Its file, to be handed to peers.
+    /// Its file, for the peers.
     inbox_file: Arc<Memfd>,
-    /// What this rank sleeps on if not on its word.
+    /// The descriptors on which this rank sleeps; none if it sleeps on its word.
     watch: Option<Arc<Watch>>,
     fencing: Fencing,
-    /// What there is of each rank of this host; empty places between them are those of ranks elsewhere, so that the short path finds a link
-    /// by a subtraction.
+    /// The link to each rank of this host, indexed by rank minus `first`. Entries of ranks of other hosts
+    /// stay empty, so the short path finds a link by a subtraction.
     links: Vec<Link>,
-    /// The links on which packets can come, and those on which they can leave.
+    /// The links on which packets can arrive, and those on which they can leave.
     incoming: Vec<LinkId>,
     outgoing: Vec<LinkId>,
-    /// Rings of this rank's own, to be handed to their receivers.
+    /// Rings that this rank has made and whose receivers still need them.
     rings: Vec<(Rank, Arc<Memfd>)>,
-    /// The senders that have arrived and are accepted, a bit for each.
+    /// A bit for each sender that has arrived and is accepted.
     accepted: Vec<u64>,
-    /// Payload rings begin again at their start when they are empty.
+    /// Payload rings restart at their start when they are empty.
     rewinds: bool,
     single_copy: SingleCopy,
     /// Lines of short packets are moved to the cache that ranks share.
     demotes: bool,
-    /// What shows peers that it is the memory of this process that they read and write.
+    /// The word by which peers check that they access the memory of this process.
     word: Box<u64>,
     arrivals_seen: u32,
     notifications_seen: u32,
-    /// Where this rank last said that it waits.
+    /// The processor that this rank last published.
     processor: Option<u32>,
-    /// The link whose peer is asked next whether it wants the processor.
+    /// The index of the link whose peer is checked last for the processor.
     asked: usize,
-    /// Regions, ours and our peers'.
+    /// Regions of this rank and of its peers.
     pub regions: Regions,
 }
 
@@ -101,11 +101,11 @@ struct Link {
     peer_file: Option<Arc<Memfd>>,
     outgoing: Option<Outgoing>,
     incoming: Option<Incoming>,
-    /// Why the peer's slice cannot be read, until that is reported.
+    /// The error that makes the peer's slice unreadable, until it is reported.
     unreadable: Option<SegmentError>,
 }
 
-/// Reports once why the slice of `peer` cannot be read.
+/// Reports once the error that makes the slice of `peer` unreadable.
 #[cold]
 fn report_unreadable<'a>(
     peer: Rank,
@@ -116,10 +116,10 @@ fn report_unreadable<'a>(
 }
 
 impl Shm {
-    /// Opens the rail of rank `me`. The ranks at the start of the job that are on its host are `here`, in their order; it may have been spawned
-    /// since.
+    /// Opens the rail of rank `me`. `here` are the ranks of its host at the start of the job, in order; `me`
+    /// may have been spawned later.
     ///
-    /// `cells` and `payload` are the wished ring sizes; an inbox stays below `budget` bytes where it can.
+    /// `cells` and `payload` are the wished ring sizes; an inbox stays below `budget` bytes where possible.
     pub fn open(
         me: Rank,
         here: impl IntoIterator<Item = u32>,
@@ -130,7 +130,7 @@ impl Shm {
         let fencing = membarrier::register();
         let here: Vec<u32> = here.into_iter().collect();
         assert!(here.is_sorted_by(|one, next| one < next), "the ranks of a host are in order: {here:?}");
-        // A host that had none at the start has ranks that were spawned, in no order that is known here.
+        // A host without ranks at the start has spawned ranks, whose order is not known here.
         let first = here.first().copied().unwrap_or(0);
         assert!(first <= me.0, "{me} does not come before the ranks {here:?} of its host");
         let places = here.last().copied().unwrap_or(first).max(me.0) - first + 1;
@@ -178,14 +178,14 @@ impl Shm {
         })
     }
 
-    /// This rank's inbox, for the launcher to hand to peers.
+    /// Returns this rank's inbox, which the launcher hands to peers.
     pub fn inbox_fd(&self) -> BorrowedFd<'_> {
         self.inbox_file.fd()
     }
 
-    /// For ranks that share processors, before a peer gets the inbox. Links use as few lines of their payload rings as they
-    /// can, because the caches are shared too. And who sends pays for its fence: sleeps are as frequent as messages, and a
-    /// barrier for all would interrupt every processor at each.
+    /// Prepares for ranks that share processors; call it before a peer gets the inbox. Links use few lines of
+    /// their payload rings, because the ranks share caches too. Each sender pays for its own fence: sleeps
+    /// are as frequent as messages, and a barrier would interrupt all processors each time.
     pub fn share_processors(&mut self) {
         self.rewinds = true;
         self.inbox.say_rewinds();
@@ -193,12 +193,14 @@ impl Shm {
         self.inbox.say_fencing(self.fencing);
     }
 
-    /// For ranks whose processors have caches of their own: lines of short packets leave them for the one that all share. Before a link opens.
+    /// Moves lines of short packets to the shared cache, for ranks whose processors have private caches. Call
+    /// it before a link opens.
     pub fn demote_lines(&mut self) {
         self.demotes = true;
     }
 
-    /// Lets peers read and write messages in the memory of this process, and does so in theirs. Before a peer gets the inbox.
+    /// Lets peers read and write messages in the memory of this process, and does so in theirs. Call it
+    /// before a peer gets the inbox.
     pub fn copy_once(&mut self, how: SingleCopy) {
         let mut word = [0; 8];
         let drawn = rustix::rand::getrandom(&mut word, rustix::rand::GetRandomFlags::empty());
@@ -210,7 +212,8 @@ impl Shm {
         self.inbox.show(Proof::own(&self.word));
     }
 
-    /// From now on sleeps on descriptors ([`Waker::watch_once`]). Before a peer gets the inbox: one that has it must have the event too.
+    /// Makes this rank sleep on descriptors ([`Waker::watch_once`]). Call it before a peer gets the inbox,
+    /// because each peer needs the event with it.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -219,17 +222,19 @@ impl Shm {
         Ok(())
     }
 
-    /// What the launcher hands to peers beside the inbox, if this rank sleeps on descriptors.
+    /// Returns the event that the launcher hands to peers beside the inbox, if this rank sleeps on
+    /// descriptors.
     pub fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         self.watch.as_ref().map(|watch| watch.event().fd())
     }
 
-    /// The memory in which this rank tells of itself.
+    /// Returns the memory in which this rank publishes its counters and waits.
     pub fn stats_page(&self) -> Arc<StatsPage> {
         Arc::new(StatsPage(self.inbox.clone()))
     }
 
-    /// Maps a peer's inbox, so that it can be woken and sent to; `event` came with it if the peer sleeps on descriptors.
+    /// Maps a peer's inbox, so that this rank can wake it and send to it. `event` is the peer's event if it
+    /// sleeps on descriptors.
     pub fn introduce(
         &mut self,
         peer: Rank,
@@ -237,7 +242,7 @@ impl Shm {
         event: Option<OwnedFd>,
     ) -> Result<(), ConnectError> {
         let incompatible = |what: String| ConnectError::Incompatible { peer, what };
-        // Those that were added have greater numbers than all at the start.
+        // Ranks that were added have greater numbers than all ranks at the start.
         if self.here.last().is_some_and(|last| peer.0 <= *last) && self.here.binary_search(&peer.0).is_err() {
             return Err(incompatible("it is of another host".into()));
         }
@@ -246,7 +251,7 @@ impl Shm {
         let mut inbox = inbox.with_event(event).map_err(incompatible)?;
         if !self.have_slices(peer) {
             inbox.layout = self.inbox.layout.of_ring_with(&inbox.layout);
-            // What is sent to one peer may have to be sent as it is to another one.
+            // A packet for one peer may have to be sent unchanged to another peer.
             self.caps.max_bulk = self.caps.max_bulk.min(inbox.layout.max_bulk());
         }
         let Some(link) = self.link_mut(peer) else {
@@ -255,17 +260,17 @@ impl Shm {
         if link.peer_inbox.is_none() {
             (link.peer_inbox, link.peer_file) = (Some(inbox), Some(file));
         }
-        // It may have arrived before this: `accept` looks once more.
+        // The peer may have arrived before this call, so `accept` checks once more.
         self.arrivals_seen = self.inbox.arrivals().wrapping_sub(1);
         Ok(())
     }
 
-    /// Whether the peer's inbox is mapped.
+    /// Returns true if the peer's inbox is mapped.
     pub fn is_introduced(&self, peer: Rank) -> bool {
         self.links.get(self.number(peer)).is_some_and(|link| link.peer_inbox.is_some())
     }
 
-    /// Opens the way to a peer that was introduced: reserves this rank's slice of its inbox.
+    /// Opens the link to an introduced peer: reserves this rank's slice of its inbox.
     pub fn open_link(&mut self, peer: Rank) -> Result<LinkId, ConnectError> {
         let own_slice = self.slice_of_pair(peer);
         let Self { fencing, single_copy, rewinds, demotes, .. } = *self;
@@ -289,14 +294,16 @@ impl Shm {
         Ok(LinkId::in_memory(peer))
     }
 
-    /// Ends what this rank and a peer copy together: the peer writes no more into memory of this rank.
+    /// Ends the copies that this rank and a peer share: afterwards the peer does not write into memory of
+    /// this rank.
     pub fn end_shared_copies(&self, peer: Rank) {
         if let Some(incoming) = self.links.get(self.number(peer)).and_then(|link| link.incoming.as_ref()) {
             incoming.end_shared_copies();
         }
     }
 
-    /// The place of a rank among the links; of a rank before those of this host, one that no link has.
+    /// Returns the index of a rank among the links; an index that no link has for a rank before those of this
+    /// host.
     #[inline(always)]
     fn number(&self, peer: Rank) -> usize {
         peer.0.wrapping_sub(self.first) as usize
@@ -308,12 +315,12 @@ impl Shm {
         self.links.get_mut(number)
     }
 
-    /// The links on which packets can leave, in the order in which they were opened.
+    /// Returns the links on which packets can leave, in the order of their opening.
     pub fn outgoing(&self) -> &[LinkId] {
         &self.outgoing
     }
 
-    /// Tells peers on which processor this rank waits. A store only when the kernel has moved it.
+    /// Publishes the processor on which this rank waits. Stores it only if the kernel has moved the rank.
     #[inline]
     pub fn publish_processor(&mut self) {
         let now = processor::current();
@@ -323,8 +330,8 @@ impl Shm {
         }
     }
 
-    /// True if a peer that is awake last waited on the processor of this rank, which therefore keeps it from running by waiting
-    /// awake. Asks `peer`, or without one the peer of a link, another each time.
+    /// Returns true if a peer that is awake last waited on the processor of this rank. A rank that waits
+    /// awake keeps such a peer from running. Checks `peer`, or without one the peer of a link, in turn.
     #[inline]
     pub fn is_processor_wanted(&mut self, peer: Option<Rank>) -> bool {
         self.publish_processor();
@@ -337,24 +344,24 @@ impl Shm {
         inbox.is_some_and(|inbox| inbox.wants_processor(processor))
     }
 
-    /// True if the launcher has notified this rank since the last call.
+    /// Returns true if the launcher has notified this rank since the last call.
     #[inline(always)]
     pub fn take_notification(&mut self) -> bool {
         let notifications = self.inbox.notifications();
         std::mem::replace(&mut self.notifications_seen, notifications) != notifications
     }
 
-    /// Says that this rank's counters are of now, after they were written.
+    /// Marks this rank's counters as current, after they were written.
     pub fn counted(&self) {
         self.inbox.counted();
     }
 
-    /// Sleepers woken by packets so far.
+    /// Returns the number of sleepers that packets have woken so far.
     pub fn wakeups(&self) -> u64 {
         self.open_outgoing().map(|outgoing| outgoing.wakeups).sum()
     }
 
-    /// This rank's sleep.
+    /// Returns this rank's waker.
     pub fn waker(&self) -> Waker {
         Waker { inbox: self.inbox.clone(), watch: self.watch.clone() }
     }

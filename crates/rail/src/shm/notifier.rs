@@ -1,4 +1,5 @@
-//! The launcher's side of an inbox: it notifies the owner and reads what that tells of itself, and touches nothing else.
+//! The launcher's side of an inbox. It notifies the owner, reads the owner's counters and waits, and touches
+//! nothing else.
 
 use std::os::fd::OwnedFd;
 
@@ -14,10 +15,10 @@ pub struct InboxNotifier {
 }
 
 impl InboxNotifier {
-    /// Maps the inbox a rank sent; `event` came with it if the rank sleeps on descriptors.
+    /// Maps the inbox that a rank sent; `event` is the rank's event if it sleeps on descriptors.
     ///
     /// # Errors
-    /// A text that says why the descriptor is no inbox, or no event.
+    /// Returns a text that says why the descriptor is no inbox or no event.
     pub fn map(inbox: OwnedFd, event: Option<OwnedFd>) -> Result<Self, String> {
         let (inbox, _) = Inbox::open(inbox, None)?;
         let inbox = inbox.with_event(event)?;
@@ -30,18 +31,18 @@ impl InboxNotifier {
         self.inbox.notify()
     }
 
-    /// True if the rank has written its counters since the notification of this number.
+    /// Returns true if the rank has written its counters since the notification of this number.
     pub fn has_counted(&self, notification: u32) -> bool {
         self.inbox.has_counted(notification)
     }
 
-    /// The rank's counters by name, as it last wrote them.
+    /// Returns the rank's counters by name, as it last wrote them.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let snapshot = Counters::new(self.page.counters()).snapshot();
         snapshot.iter().map(|(row, value)| (row.name, value)).collect()
     }
 
-    /// What the rank's threads wait for, as it last told, in the bytes that it wrote.
+    /// Returns the waits of the rank's threads, in the bytes that it wrote last.
     pub fn waits(&self) -> Option<Vec<u8>> {
         self.page.waits().read()
     }

@@ -1,4 +1,4 @@
-//! From here to a peer: writes this rank's slice of the peer's inbox.
+//! The sending end of a link: writes this rank's slice of the peer's inbox.
 
 mod options;
 mod ready;
@@ -25,21 +25,23 @@ use ready::Ready;
 
 use crate::{Busy, Class, CopyingEnds, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, TryPost};
 
-/// Nothing is claimed.
+/// Value of `claimed` while nothing is claimed.
 const NOTHING: usize = usize::MAX;
-/// Longer bulks are not moved to the shared cache: their reader asks for lines ahead itself.
+/// Largest bulk in bytes that is moved to the shared cache: the reader of a longer one prefetches its lines
+/// itself.
 const MOST_DEMOTED: usize = 1 << 10;
 
-/// Claims that found no room, since that was last reported: what the peer was known to have given back when they failed.
+/// Claims that found no room since the last report. Each field is the amount of returned room that was known
+/// at the failure.
 ///
-/// A later claim that succeeds does not end it: another class may still wait (invariant I6).
+/// A later claim that succeeds does not clear it: another class may still wait (invariant I6).
 #[derive(Default)]
 struct Starved {
     of_cells: Option<u64>,
     of_payload: Option<u64>,
 }
 
-/// From here to the peer.
+/// The sending end of a link.
 pub struct Outgoing {
     cells: cells::Producer,
     payload: payload::Producer,
@@ -51,16 +53,16 @@ pub struct Outgoing {
     offers: Offers,
     /// Lines of short bulks are moved to the cache that the peer shares.
     demotes: bool,
-    /// This rank may write into the peer's memory, as far as it has tried.
+    /// True until a write into the peer's memory fails.
     may_write: bool,
     starved: Starved,
     ready: Ready,
-    /// The peer's, whose sleep word and event these are.
+    /// The peer's inbox, which keeps its sleep word and event mapped.
     inbox: Inbox,
     reserve: u64,
     stream_limit: usize,
     message_limit: usize,
-    /// Sleepers woken so far.
+    /// Number of sleepers woken so far.
     pub wakeups: u64,
 }
 
@@ -68,8 +70,7 @@ pub struct Outgoing {
 unsafe impl Send for Outgoing {}
 
 impl Outgoing {
-    /// Maps this rank's slice, of number `me`, of a peer's inbox, whose file this is, reserves its first part and announces the
-    /// arrival.
+    /// Maps slice `me` of a peer's inbox, which is `file`, reserves its first part and announces the arrival.
     pub fn open(
         (inbox, file): (&Inbox, &Arc<Memfd>),
         me: usize,
@@ -81,7 +82,8 @@ impl Outgoing {
         Ok(outgoing)
     }
 
-    /// Maps a slice, which begins at this place of this file and is for the owner of the inbox, and reserves its first part.
+    /// Maps a slice at this offset of a file, through which this rank sends to the owner of the inbox.
+    /// Reserves its first part.
     pub fn open_slice(
         (file, start): (&Arc<Memfd>, usize),
         inbox: &Inbox,
@@ -92,7 +94,7 @@ impl Outgoing {
         slice.dont_fork()?;
         slice.populate(0, layout.first_bytes())?;
         let (shared, cells, span) = Shared::new((Arc::new(slice), 0), layout, rewinds)?;
-        // A compiler fence suffices only where both are registered (invariant I6).
+        // A compiler fence suffices only if both ranks are registered (invariant I6).
         let both = fencing == Fencing::Asymmetric && inbox.fencing() == Fencing::Asymmetric;
         let reserve = layout.cells as u64 / 8;
         Ok(Self {
@@ -118,7 +120,7 @@ impl Outgoing {
 
     #[inline(always)]
     pub fn claim(&mut self, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        // No kind of traffic takes all the room (invariant I5).
+        // No class of traffic takes all the room (invariant I5).
         let reserve = if class == Class::Control { 0 } else { self.reserve };
         self.ask_for_cells(reserve)?;
         if bulk == 0 {
@@ -133,13 +135,13 @@ impl Outgoing {
         Ok(Slot { inline: self.cells.inline(), bulk: window })
     }
 
-    /// Whether a packet of a message without bulk can be claimed.
+    /// Returns true if a packet of a message without bulk can be claimed.
     #[inline(always)]
     pub fn admits_message(&mut self) -> bool {
         self.ask_for_cells(self.reserve).is_ok()
     }
 
-    /// Whether `reserve` cells beside the next one are free.
+    /// Succeeds if `reserve` cells beside the next one are free.
     #[inline(always)]
     fn ask_for_cells(&mut self, reserve: u64) -> Result<(), Busy> {
         if self.cells.has_room(reserve, self.shared.cursors()) {
@@ -149,7 +151,7 @@ impl Outgoing {
         Err(Busy)
     }
 
-    /// Makes what the next `bulk` bytes lie in real memory.
+    /// Makes sure that the next `bulk` bytes of the ring are reserved memory.
     #[inline(always)]
     fn make_real(&mut self, bulk: usize) -> Result<(), Busy> {
         if self.payload.offset() + bulk <= self.ready.end || self.find_memory(bulk) {
@@ -159,7 +161,8 @@ impl Outgoing {
         Err(Busy)
     }
 
-    /// Finds real memory for the next `bytes` of the ring: what a ring has that rewinds, or more, or what one has that is empty.
+    /// Finds reserved memory for the next `bytes` of the ring: by a rewind if allowed, by growth, or by a
+    /// rewind of an empty ring.
     #[cold]
     fn find_memory(&mut self, bytes: usize) -> bool {
         if self.payload.rewinds() {
@@ -172,11 +175,11 @@ impl Outgoing {
         self.payload.offset().saturating_add(bytes) <= self.ready.end
     }
 
-    /// Reserves as much of the slice again as is real.
+    /// Doubles the reserved part of the slice.
     fn grow(&mut self) -> bool {
         let (layout, from) = (&self.shared.layout, self.ready.slice);
         let to = (2 * from).min(layout.slice_bytes());
-        // What was refused is not asked for again: it would be at every packet.
+        // A refused request is not repeated, because it would be repeated at every packet.
         if self.ready.refused
             || to == from
             || self.shared.mapping.populate(self.shared.start + from, to - from).is_err()
@@ -188,10 +191,10 @@ impl Outgoing {
         true
     }
 
-    /// Whether so many packets with so many bytes each can be claimed one after the other.
+    /// Returns true if so many packets with so many bytes each can be claimed in a row.
     pub fn has_room(&mut self, packets: usize, bulk: usize) -> bool {
         if self.ready.end != usize::MAX {
-            // One of them may have to skip to the start.
+            // One of them may have to skip to the start of the ring.
             let most = bulk.next_multiple_of(64).saturating_mul(packets + 1);
             if most <= self.message_limit && !self.find_memory(most) {
                 return false;
@@ -202,7 +205,7 @@ impl Outgoing {
             && self.payload.has_room(packets, bulk, self.message_limit, cursors)
     }
 
-    /// A packet with nothing but a bulk, in one step.
+    /// Sends a packet that has only a bulk, in one step.
     #[inline(always)]
     pub fn post_bulk(&mut self, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         if bulk.len() < LEAST_PACED
@@ -216,7 +219,7 @@ impl Outgoing {
         self.post_bulk_behind(header, bulk)
     }
 
-    /// [`Outgoing::post_bulk`] beyond the runs of the rings.
+    /// Does [`Outgoing::post_bulk`] beyond the runs of the rings.
     #[inline(never)]
     fn post_bulk_behind(&mut self, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         self.ask_for_cells(self.reserve)?;
@@ -230,7 +233,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// A packet without bulk, if the next cell is known to be free.
+    /// Sends a packet without bulk if the next cell is known to be free.
     #[inline(always)]
     pub fn try_post(&mut self, header: Header, bytes: &[u8]) -> TryPost {
         let (first, second) = words(header, header.inline_len);
@@ -264,7 +267,7 @@ impl Outgoing {
         if is_demoted {
             self.payload.claimed().demote();
         }
-        // Last: between the first store into the cell and the last one the peer would fetch its line back.
+        // The cell is filled last: otherwise the peer would fetch its line back between two stores.
         self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
         self.publish(header, header.inline_len | HAS_BULK | timed, &[]);
         if is_demoted {
@@ -282,14 +285,14 @@ impl Outgoing {
         }
     }
 
-    /// True if the peer sleeps, after a cell was published for it.
+    /// Returns true if the peer sleeps. Call it after a cell was published for the peer.
     #[inline(always)]
     fn is_peer_asleep(&self) -> bool {
         // SAFETY: the sleep word lies in the mapped inbox (`open`).
         sleep::is_asleep(unsafe { self.sleep.as_ref() }, self.fencing)
     }
 
-    /// Wakes the peer, which sleeps.
+    /// Wakes the sleeping peer.
     #[cold]
     #[inline(never)]
     pub fn wake(&mut self) {
@@ -298,15 +301,15 @@ impl Outgoing {
         self.wakeups += u64::from(sleep::wake(word, self.inbox.event()));
     }
 
-    /// Before sleep: if a claim found no room, asks the peer to wake us when there is some.
+    /// Asks the peer before a sleep to wake this rank when there is room, if a claim found none.
     pub fn ask_for_room(&self) {
         if self.starved.of_cells.is_some() || self.starved.of_payload.is_some() {
             sleep::ask_for_room(self.shared.wants());
         }
     }
 
-    /// After that and a heavy barrier: whether room was given back since a claim failed. Reported once: who is told
-    /// tries again.
+    /// Returns true if room was given back since a claim failed. Call it after `ask_for_room` and a heavy
+    /// barrier. It reports this once, and the caller tries again.
     pub fn room_came(&mut self) -> bool {
         let cursors = self.shared.cursors();
         let came = self.starved.of_cells.is_some_and(|known| self.cells.room_came(known, cursors))
@@ -317,31 +320,33 @@ impl Outgoing {
         came
     }
 
-    /// By which ends a message of so many bytes had better be copied from memory to memory; none: it goes through the ring.
+    /// Returns the ends that should copy a message of `bytes` bytes from memory to memory; `None` if it goes
+    /// through the ring.
     #[inline]
     pub fn prefers_peer_copy(&mut self, bytes: usize) -> Option<CopyingEnds> {
         let Self { pace, shared, offers, .. } = self;
         offers.prefers_peer_copy(bytes, shared.fetch_times(), || pace.took_ps(shared.answer()))
     }
 
-    /// Whether both ends had better copy a message of so many bytes.
+    /// Returns true if both ends should copy a message of `bytes` bytes.
     #[inline]
     pub fn prefers_both_ends(&self, bytes: usize) -> bool {
         self.offers.prefers_both_ends(bytes, self.shared.fetch_times())
     }
 
-    /// By what the peer is known if this rank may write into its memory.
+    /// Returns the proof of the peer's identity if this rank may write into its memory.
     pub fn written_peer(&self) -> Option<Proof> {
         self.inbox.proof().filter(|_| self.may_write)
     }
 
-    /// Writes a part of a message into the peer's memory; says whether it could. What is refused once is not tried again.
+    /// Writes a part of a message into the peer's memory. Returns false if that failed; after a failure it is
+    /// not tried again.
     pub fn store(&mut self, into: &[(u64, usize)], from: &OutShare) -> bool {
         self.may_write = self.written_peer().is_some_and(|proof| from.store(&proof, into));
         self.may_write
     }
 
-    /// A message was offered to be read.
+    /// Notes that a message was offered for reading.
     pub fn note_offer(&mut self) {
         self.offers.note_offer();
     }
@@ -351,15 +356,15 @@ impl Outgoing {
     }
 }
 
-/// The words of a cell, the first without its stamp, with this length byte.
+/// Returns the words of a cell with this length byte; the first word lacks its stamp.
 #[inline(always)]
 fn words(header: Header, len: u8) -> (u64, u64) {
     let first = u64::from(header.kind) << 16 | u64::from(len) << 24 | u64::from(header.flow) << 32;
     (first, u64::from(header.tag) | u64::from(header.sequence) << 32)
 }
 
-/// Where a bulk goes, and how it is best written there, if the ring holds no more than `limit` bytes with it. Takes the parts
-/// of an [`Outgoing`], so that its cells can still be borrowed.
+/// Chooses the place of a bulk and the way to write it, if the ring holds no more than `limit` bytes with it.
+/// Takes the parts of an [`Outgoing`], so that its cells can still be borrowed.
 #[inline(always)]
 fn place<'a>(
     payload: &'a mut payload::Producer,

@@ -1,66 +1,68 @@
-//! How bulk data is best written for a peer: through the caches, or past them.
+//! Chooses the way to write bulk data for a peer: through the caches, or past them.
 //!
-//! Which is faster, by up to six times, depends on whether the two processors share a cache, and that can change while the
-//! job runs. So both ways are tried now and then, and the one is taken that took both ends less time together: stores past the
-//! caches are often the cheaper ones for the writer even where the reader pays for them.
+//! The speeds differ by up to six times. The faster way depends on whether the two processors share a cache,
+//! which can change while the job runs. So both ways are tried from time to time, and the one with the
+//! smaller total time of both ends is taken. Stores past the caches are often cheaper for the writer even
+//! where the reader pays for them.
 //!
 //! ```text
 //!   writer: trial, clock ──▶ bulk, marked ──▶ reader: clock, copy, clock ──▶ answer word ──▶ writer, at the next trial
 //! ```
-//! Never reads the data, and decides nothing about bulk too short to matter.
+//! Never reads the data, and decides nothing for short bulks.
 
 use std::time::Instant;
 
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Shorter bulk goes through the caches.
+/// Shorter bulks go through the caches; in bytes.
 pub(super) const LEAST_PACED: usize = 4 << 10;
-/// Shorter bulk is not timed: reading the clock would count.
+/// Shorter bulks are not timed, because reading the clock would distort the result; in bytes.
 pub(super) const LEAST_TIMED: usize = 8 << 10;
-/// Of so many bulks that are long enough, one is written the other way with the clock in hand, and in their middle one this way.
+/// Bulks of a period. One of them is timed and written the other way, one in the middle is timed and written
+/// the present way.
 const PERIOD: u32 = 128;
-/// Bulks before the first trial: fresh memory takes longer.
+/// Bulks before the first trial, because fresh memory is slower.
 const WARM_UP: u32 = 256;
 
-/// The two ways.
+/// The ways to write a bulk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyMethod {
     /// Ordinary stores.
     Cached,
-    /// Past the caches.
+    /// Stores past the caches.
     Past,
 }
 
-/// What one direction of a link has learnt.
+/// Measured times of one direction of a link.
 pub struct Pace {
     way: CopyMethod,
-    /// Time of each way in picoseconds per byte, at both ends together, averaged; 0 as long as it is not known.
+    /// Average time of each way in picoseconds per byte, both ends together; 0 if unknown.
     cached_ps: u64,
     past_ps: u64,
     /// Bulks until this period ends.
     left: u32,
-    /// Bulks that the reader was to time so far: the number of the last one.
+    /// Number of the last bulk that the reader was asked to time.
     number: u32,
     trial: Option<Trial>,
 }
 
-/// A bulk that is written with the clock in hand.
+/// A bulk whose writing is timed.
 struct Trial {
     way: CopyMethod,
     bytes: usize,
     since: Instant,
-    /// How long it took to write, once it is.
+    /// The time of writing it, once it is written.
     wrote_ns: Option<u64>,
 }
 
 impl Pace {
-    /// Through the caches, until trials say otherwise.
+    /// Starts with writes through the caches, until trials say otherwise.
     pub fn new() -> Self {
         Self { way: CopyMethod::Cached, cached_ps: 0, past_ps: 0, left: WARM_UP, number: 0, trial: None }
     }
 
-    /// Time of the present way in picoseconds per byte, at both ends together; 0 as long as it is not known. `answer` as for
-    /// [`Pace::choose`].
+    /// Returns the time of the present way in picoseconds per byte, both ends together; 0 if unknown.
+    /// `answer` is that of [`Pace::choose`].
     pub fn took_ps(&mut self, answer: &AtomicU64) -> u64 {
         if self.trial.is_some() && (answer.load(Relaxed) >> 32) as u32 == self.number {
             self.end(answer);
@@ -71,12 +73,12 @@ impl Pace {
         }
     }
 
-    /// The next bulk that can be is timed.
+    /// Makes the next suitable bulk a timed one.
     pub fn hasten(&mut self) {
         self.left = if self.left > PERIOD / 2 { PERIOD / 2 + 1 } else { 1 };
     }
 
-    /// How the next bulk is to be written; `answer` is what the reader said of the last trial.
+    /// Returns the way to write the next bulk; `answer` is the reader's report on the last trial.
     #[inline]
     pub fn choose(&mut self, bytes: usize, answer: &AtomicU64) -> CopyMethod {
         if bytes < LEAST_PACED {
@@ -91,7 +93,7 @@ impl Pace {
         self.way
     }
 
-    /// The next trial.
+    /// Begins the next trial.
     #[cold]
     fn begin(&mut self, bytes: usize, answer: &AtomicU64) -> CopyMethod {
         self.end(answer);
@@ -107,10 +109,10 @@ impl Pace {
         way
     }
 
-    /// The bulk chosen for last has been written: says whether the reader is to time it.
+    /// Notes that the chosen bulk is written. Returns true if the reader must time it.
     #[inline(always)]
     pub fn written(&mut self) -> bool {
-        // Most bulks are not timed, and take no call.
+        // Most bulks are not timed and need no call.
         self.trial.is_some() && self.note_written()
     }
 
@@ -126,9 +128,9 @@ impl Pace {
         }
     }
 
-    /// Takes the last trial into account, if the reader has timed it.
+    /// Evaluates the last trial, if the reader has timed it.
     fn end(&mut self, answer: &AtomicU64) {
-        // Relaxed: the word is all there is to know.
+        // Relaxed: no other memory depends on the word.
         let answer = answer.load(Relaxed);
         let Some(Trial { way, bytes, wrote_ns: Some(wrote_ns), .. }) = self.trial.take() else { return };
         if (answer >> 32) as u32 == self.number {
@@ -142,7 +144,7 @@ impl Pace {
             CopyMethod::Cached => &mut self.cached_ps,
             CopyMethod::Past => &mut self.past_ps,
         };
-        // An interruption counts as no more than four times what was known.
+        // An interruption counts as at most four times the known value.
         *known = match *known {
             0 => took_ps.max(1),
             before => (before * 3 + took_ps.clamp(1, 4 * before)) / 4,
@@ -153,7 +155,7 @@ impl Pace {
     }
 }
 
-/// The reader's part.
+/// The reader's part of the timing.
 #[derive(Default)]
 pub struct Reading {
     since: Option<Instant>,
@@ -161,13 +163,13 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// A marked bulk is about to be read.
+    /// Starts the clock before a marked bulk is read.
     #[cold]
     pub fn begin(&mut self) {
         self.since = Some(Instant::now());
     }
 
-    /// A bulk has been read.
+    /// Notes that a bulk has been read, and reports its time.
     #[inline(always)]
     pub fn end(&mut self, answer: &AtomicU64) {
         if let Some(since) = self.since {
@@ -188,8 +190,8 @@ impl Reading {
 mod tests {
     use super::*;
 
-    /// Writes `bulks` of them, which take the two ends together so many picoseconds per byte each way; how many went past the
-    /// caches.
+    /// Writes `bulks` bulks with these total times per byte in picoseconds. Returns the number of bulks
+    /// written past the caches.
     fn run(pace: &mut Pace, bulks: u32, cached_ps: u64, past_ps: u64) -> u32 {
         const BYTES: usize = 64 << 10;
         let (answer, mut past) = (AtomicU64::new(0), 0);
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!(run(&mut pace, WARM_UP - 1, 40, 80), 0);
         let past = run(&mut pace, 100 * PERIOD, 40, 80);
         assert_eq!(past, 100, "one trial a period");
-        // The processors share no cache any more.
+        // From here on the processors share no cache.
         run(&mut pace, 8 * PERIOD, 400, 80);
         let cached = 100 * PERIOD - run(&mut pace, 100 * PERIOD, 400, 80);
         assert_eq!(cached, 100, "one trial a period");

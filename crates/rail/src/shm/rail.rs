@@ -144,7 +144,7 @@ impl FastPath for Shm {
     #[inline(always)]
     fn take_short_run(&mut self, link: LinkId, accept: &mut impl TakeIf) {
         if let Some(incoming) = self.link_mut(link.peer()).and_then(|l| l.incoming.as_mut()) {
-            // The inner loop calls nothing, so what it needs stays in registers.
+            // The inner loop makes no call, so its values stay in registers.
             loop {
                 while incoming.take_short(accept) {}
                 if !incoming.try_take_inline(accept) {

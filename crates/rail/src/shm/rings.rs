@@ -1,12 +1,13 @@
-//! Rings of spawned ranks: an inbox has slices for the ranks at the start of the job, so what a spawned rank sends, or is sent, lies in
-//! a slice with a file of its own, which the sender makes and the launcher hands to the receiver.
+//! Rings of spawned ranks. An inbox has slices only for the ranks at the start of the job. Packets from or to
+//! a spawned rank use a slice in a file of its own. The sender makes the file, and the launcher hands it to
+//! the receiver.
 //!
 //! ```text
 //!   rank 0                              spawned rank 5
 //!   Outgoing ──▶ [file made by 0] ──────▶ Incoming
 //!   Incoming ◀────── [file made by 5] ◀── Outgoing
 //! ```
-//! Everything else is as in an inbox: its layout, how memory is reserved, who is woken how. Such a file is gone with the two.
+//! Layout, reservation of memory and waking are those of an inbox. The file is freed with the two ends.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::outgoing::LinkOptions;
 use super::{Incoming, Link, Outgoing, Shm};
 use crate::ConnectError;
 
-/// A new ring to the owner of an inbox, and its file.
+/// Opens a new ring to the owner of an inbox, and returns its file.
 pub(super) fn open(
     inbox: &Inbox,
     options: LinkOptions,
@@ -32,23 +33,23 @@ pub(super) fn open(
 }
 
 impl Shm {
-    /// Whether what this rank and a peer send each other lies in slices of their inboxes.
+    /// Returns true if this rank and a peer use slices of their inboxes.
     pub(super) fn have_slices(&self, peer: Rank) -> bool {
         self.slice_of_pair(peer).is_some()
     }
 
-    /// The number of the slice that this rank writes in the inbox of a peer; none if one of them has no slices.
+    /// Returns the number of this rank's slice in the inbox of a peer; none if one of them has no slices.
     pub(super) fn slice_of_pair(&self, peer: Rank) -> Option<usize> {
         let slice = |rank: Rank| self.here.binary_search(&rank.0).ok();
         slice(peer).and(slice(self.me))
     }
 
-    /// Whether a rank is of this host.
+    /// Returns true if a rank is on this host.
     pub(super) fn is_here(&self, rank: Rank) -> bool {
         rank == self.me || self.here.binary_search(&rank.0).is_ok() || self.spawned.contains(&rank.0)
     }
 
-    /// From now on there is this rank of this host, which was spawned.
+    /// Adds a spawned rank of this host.
     pub fn add_rank(&mut self, peer: Rank) {
         let number = self.number(peer);
         self.spawned.push(peer.0);
@@ -57,15 +58,15 @@ impl Shm {
         }
     }
 
-    /// A ring of this rank's that is to be handed to its receiver.
+    /// Takes a ring of this rank that its receiver needs.
     pub fn take_ring(&mut self) -> Option<(Rank, Arc<Memfd>)> {
         self.rings.pop()
     }
 
-    /// Maps a ring in which packets of `peer`, which was introduced, come. One of a peer that is gone is dropped.
+    /// Maps a ring over which the introduced `peer` sends. A ring of a dead peer is dropped.
     ///
     /// # Errors
-    /// It is no ring of this layout; it cannot be mapped.
+    /// The file is no ring of this layout, or it cannot be mapped.
     pub fn adopt_ring(&mut self, peer: Rank, ring: OwnedFd) -> Result<(), ConnectError> {
         let (rewinds, single_copy) = (self.rewinds, self.single_copy);
         if self.have_slices(peer) {
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
     use crate::{Class, Header, Rail};
 
-    /// A rank of a host that had none at the start of the job.
+    /// Makes a rank of a host that had none at the start of the job.
     fn spawned(me: u32) -> Shm {
         Shm::open(Rank(me), [], 64, 16 << 10, usize::MAX).unwrap()
     }
@@ -103,7 +104,7 @@ mod tests {
         to.introduce(peer.me, inbox, None).unwrap();
     }
 
-    /// Opens the link from one rank to the other and sends a packet over it, with a bulk that names the sender.
+    /// Opens a link and sends a packet over it, with a bulk that names the sender.
     fn send(from: &mut Shm, to: &mut Shm) {
         let (me, peer) = (from.me, to.me);
         let link = from.open_link(peer).unwrap();

@@ -1,4 +1,5 @@
-//! The sleep of a rank, apart from the rail: a thread sleeps here while others use the rail, and they can wake it.
+//! The sleep of a rank, separate from the rail: other threads can use the rail while one sleeps here, and
+//! wake it.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use super::inbox::Inbox;
 
 /// The sleep of a rank.
 ///
-/// The rail does not know why its owner is woken: the owner looks for that between [`Rail::arm`](crate::Rail::arm) and the sleep.
-/// Either it sees there what was stored before [`Waker::wake`], or its sleep ends at once.
+/// The rail does not know why its owner is woken. The owner checks its reasons between
+/// [`Rail::arm`](crate::Rail::arm) and the sleep. Either it sees the data stored before [`Waker::wake`], or
+/// its sleep ends at once.
 #[derive(Clone)]
 pub struct Waker {
     pub(super) inbox: Inbox,
@@ -21,7 +23,8 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Sleeps until woken, a descriptor is ready or the time is over. Only after [`Rail::arm`](crate::Rail::arm) said that it may.
+    /// Sleeps until it is woken, a descriptor is ready or the time is over. Allowed only after
+    /// [`Rail::arm`](crate::Rail::arm) returned `Ready`.
     pub fn sleep(&self, at_most: Option<Duration>) {
         match &self.watch {
             Some(watch) => watch.sleep(self.inbox.sleep_word(), at_most),
@@ -29,8 +32,9 @@ impl Waker {
         }
     }
 
-    /// Sleeps until this sleep would end, or one of `others`; says how it ended. Only after all rails said that they may
-    /// ([`Rail::arm`](crate::Rail::arm)). Not supported if some of them sleep on descriptors and others do not.
+    /// Sleeps until this sleep or one of `others` would end, and returns the reason. Allowed only after
+    /// [`Rail::arm`](crate::Rail::arm) returned `Ready` on all rails. Not supported if only some of them
+    /// sleep on descriptors.
     pub fn sleep_with<'a>(
         &'a self,
         others: impl Iterator<Item = &'a Self>,
@@ -50,8 +54,8 @@ impl Waker {
         }
     }
 
-    /// Takes the announcement of a sleep back, and what would end the next one at once. Another thread that sleeps here is not woken by peers
-    /// from then on.
+    /// Revokes the announcement of a sleep and clears events that would end the next one at once. Afterwards
+    /// peers do not wake another thread that sleeps here.
     pub fn disarm(&self) {
         sleep::cancel(self.inbox.sleep_word());
         if let Some(watch) = &self.watch {
@@ -59,30 +63,30 @@ impl Waker {
         }
     }
 
-    /// Wakes all that sleep here, though others may have been woken in their place. What ends a sleep on descriptors stays until it is taken back, so
-    /// each that sleeps on them is woken anyway.
+    /// Wakes all threads that sleep here. Sleeps on descriptors need no extra call: their event stays set
+    /// until it is cleared, so it wakes each of them.
     pub fn wake_all(&self) {
         if self.watch.is_none() {
             sleep::wake_all(self.inbox.sleep_word());
         }
     }
 
-    /// Wakes the sleeper, if there is one, after something was stored for it.
+    /// Wakes the sleeper, if there is one, after data was stored for it.
     pub fn wake(&self) {
         let event = self.watch.as_ref().map(|watch| watch.event());
         sleep::wake_if_asleep(self.inbox.sleep_word(), Fencing::Fences, event);
     }
 
-    /// True if descriptors can end a sleep.
+    /// Returns true if descriptors can end a sleep.
     pub fn watches(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// Lets `descriptor` end the next sleep in which it becomes `ready`; to be said again for another. Without effect for
-    /// a rank that does not sleep on descriptors.
+    /// Lets `descriptor` end the next sleep in which it becomes `ready`. Call it again for each sleep. It has
+    /// no effect for a rank that does not sleep on descriptors.
     ///
     /// # Errors
-    /// The system cannot wait for it.
+    /// The system cannot wait for the descriptor.
     pub fn watch_once(&self, descriptor: BorrowedFd<'_>, ready: Ready) -> Result<(), EventError> {
         self.watch.as_ref().map_or(Ok(()), |watch| watch.once(descriptor, ready))
     }

@@ -1,9 +1,10 @@
-//! Connections that others make to this rank.
+//! Connections that peers make to this rank.
 //!
-//! Owns the listening sockets and the accepted connections whose handshake is not over. Listeners never stop accepting: what
-//! waits in the kernel's queue would keep peers out. At most a given number of accepted connections is unauthenticated; one
-//! more evicts another (`unauthenticated`). A peer that is evicted connects again. An address of an interface that is down at the moment is
-//! listened on all the same, and serves once the interface is back.
+//! Owns the listening sockets and the accepted connections whose handshake is not over. Listeners never stop
+//! accepting, because connections that wait in the kernel's queue would block peers. The number of
+//! unauthenticated connections is limited; one more evicts another (`unauthenticated`). An evicted peer
+//! connects again. A rank also listens on an address whose interface is down; it serves once the interface is
+//! back.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -22,20 +23,20 @@ use super::token::Token;
 use super::unauthenticated::Unauthenticated;
 use crate::OpenError;
 
-/// How long nothing is accepted when the system has no descriptor left.
+/// Time in ns without accepting after the system had no descriptor left.
 pub const CLOSED_NS: u64 = 100_000_000;
-/// Connections that the kernel keeps for a listener, where it allows so many.
+/// Connections that the kernel queues for a listener, if it allows so many.
 const BACKLOG: i32 = 4096;
-/// Connections that one step takes from each listener. Others that are ready have their turn before the next ones.
+/// Connections that one step takes from each listener. Then other ready connections have their turn.
 const AT_ONCE: usize = 64;
 
-/// What becomes of a peer that has proven itself.
+/// The owner's decision on an authenticated peer.
 pub enum Decision {
-    /// It is connected, and this is the connection's generation.
+    /// The peer is connected; the value is the connection's generation.
     Accept(u32),
-    /// Not now.
+    /// The connection must wait.
     Wait,
-    /// It was wanted once, and something newer has come about meanwhile.
+    /// The connection is outdated, because a newer one exists.
     Drop,
 }
 
@@ -45,7 +46,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// Listens on an address, at a port that the system chooses.
+    /// Listens on an address, at a port chosen by the system.
     fn open(address: IpAddr) -> io::Result<(SocketAddr, Self)> {
         let socket = match TcpListener::bind((address, 0)) {
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => Self::bind_missing(address)?,
@@ -53,7 +54,7 @@ impl Listener {
         };
         socket.set_nonblocking(true)?;
         net::listen(&socket, BACKLOG)?;
-        // Accepted sockets inherit it, without a system call for each.
+        // Accepted sockets inherit the option, which saves a system call for each.
         sockopt::set_tcp_nodelay(&socket, true)?;
         Ok((socket.local_addr()?, Self { socket, interest: Interest::default() }))
     }
@@ -74,24 +75,24 @@ impl Listener {
     }
 }
 
-/// The listeners and the connections that were accepted from them.
+/// The listeners and the connections accepted from them.
 pub struct Acceptor {
     listeners: Vec<Listener>,
     addresses: Vec<SocketAddr>,
-    /// Why the first of the addresses that were left out was.
+    /// The error of the first address that was left out.
     refused: Option<OpenError>,
     unauthenticated: Unauthenticated,
-    /// Authenticated, and not accepted by the owner.
+    /// Authenticated connections that the owner has not accepted yet.
     waiting: Vec<Handshaking>,
     closed_until_ns: Option<u64>,
-    /// The last step took as many connections as it may from some listener.
+    /// True if the last step took its maximum number of connections from a listener.
     has_more: bool,
-    /// Connections that were dropped unauthenticated.
+    /// Number of connections that were dropped unauthenticated.
     pub dropped: u64,
 }
 
 impl Acceptor {
-    /// Listens on each address. One that cannot be listened on is left out, and said by [`Self::take_refused`].
+    /// Listens on each address. Addresses that fail are left out and reported by [`Self::take_refused`].
     pub fn open(addresses: &[IpAddr], most: usize, poller: &Poller) -> Result<Self, OpenError> {
         let (mut opened, mut refused) = (Vec::new(), None);
         for &address in addresses {
@@ -120,38 +121,38 @@ impl Acceptor {
         Ok(acceptor)
     }
 
-    /// Where it listens.
+    /// Returns the addresses on which it listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Why an address that was asked for is not listened on.
+    /// Takes the error of a requested address on which it does not listen.
     pub fn take_refused(&mut self) -> Option<OpenError> {
         self.refused.take()
     }
 
-    /// The number of unauthenticated connections.
+    /// Returns the number of unauthenticated connections.
     pub fn unproven(&self) -> usize {
         self.unauthenticated.len()
     }
 
-    /// True if a handshake may time out.
+    /// Returns true if a handshake may time out.
     pub fn is_timed(&self) -> bool {
         self.unauthenticated.len() > 0 || !self.waiting.is_empty()
     }
 
-    /// True if nothing is accepted for a moment.
+    /// Returns true if it accepts nothing for a moment.
     pub fn is_closed(&self) -> bool {
         self.closed_until_ns.is_some()
     }
 
-    /// True if more connections probably wait to be accepted.
+    /// Returns true if more connections probably wait to be accepted.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// Moves every handshake on that is ready, accepts connections, and asks about the authenticated ones; those that are
-    /// told to wait do so until they time out. Returns the accepted ones.
+    /// Advances every ready handshake, accepts connections, and asks `decide` about the authenticated ones.
+    /// Those that must wait do so until they time out. Returns the accepted ones.
     pub fn step(
         &mut self,
         context: &Context<'_>,
@@ -168,7 +169,7 @@ impl Acceptor {
         }
         self.dropped += self.unauthenticated.expire(context);
         self.accept_all(context);
-        // Listeners were watched before, so that nothing can be wanting.
+        // The listeners are registered already, so a change of their events does not fail.
         let _ = self.watch_listeners(context.poller);
         self.decide(context, &left, &mut decide)
     }
@@ -209,7 +210,7 @@ impl Acceptor {
                 Decision::Drop => {}
                 Decision::Accept(generation) => {
                     handshaking.handshake.accept(generation);
-                    // A socket that took nothing but a handshake so far takes these few bytes.
+                    // A socket that has sent only a handshake so far has room for these few bytes.
                     if handshaking.step(context.poller).is_ok() && handshaking.handshake.is_over() {
                         accepted.push((peer, handshaking));
                     }
@@ -221,7 +222,7 @@ impl Acceptor {
 
     fn reopen(&mut self, now_ns: Option<u64>) {
         if let Some(now_ns) = now_ns {
-            // Closed at a time that was not known: until now and a moment longer.
+            // If the time of closing was not known, the pause lasts from now.
             let until_ns = self.closed_until_ns.map(|until| until.min(now_ns.saturating_add(CLOSED_NS)));
             self.closed_until_ns = until_ns.filter(|until| now_ns < *until);
         }
@@ -239,13 +240,13 @@ impl Acceptor {
         }
     }
 
-    /// Accepts one connection; says whether there may be more.
+    /// Accepts one connection. Returns true if there may be more.
     fn accept(&mut self, at: usize, context: &Context<'_>) -> bool {
         match self.listeners[at].socket.accept() {
             Ok((stream, address)) => self.begin(stream.into(), address, context),
             Err(error) if is_about_one(&error) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-            // Connections of strangers must not be why there is no descriptor left.
+            // Unauthenticated connections must not use up the descriptors.
             Err(_) if self.unauthenticated.evict(context) => self.dropped += 1,
             Err(_) => {
                 self.closed_until_ns =
@@ -255,7 +256,7 @@ impl Acceptor {
         true
     }
 
-    /// Begins the handshake of an accepted connection, for which another one makes room.
+    /// Begins the handshake of an accepted connection, and evicts another one if there is no room.
     fn begin(&mut self, socket: OwnedFd, address: SocketAddr, context: &Context<'_>) {
         let begin = || {
             let handshake = Handshake::respond_to_all(context.credentials, context.others, nonce()?);
@@ -272,7 +273,7 @@ impl Acceptor {
         }
     }
 
-    /// New connections end a sleep unless none can be accepted.
+    /// Lets new connections end a sleep, unless none can be accepted.
     fn watch_listeners(&mut self, poller: &Poller) -> Result<(), Errno> {
         let flags = if self.is_closed() { Ready::empty() } else { Ready::IN };
         for (at, Listener { socket, interest }) in self.listeners.iter_mut().enumerate() {
@@ -282,13 +283,13 @@ impl Acceptor {
     }
 }
 
-/// An error of this process or host, not of the address.
+/// Returns true for an error of this process or host, not of the address.
 fn is_exhaustion(error: &io::Error) -> bool {
     let exhaustions = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|errno| exhaustions.contains(&errno))
 }
 
-/// An error of the connection that would have been next, not of this rank.
+/// Returns true for an error of the next connection, not of this rank.
 fn is_about_one(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, PermissionDenied};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | PermissionDenied)

@@ -1,10 +1,10 @@
-//! Where a rank listens, as bytes for its peers; and which addresses of a peer lead to its host.
+//! Encodes the addresses on which a rank listens, and selects the addresses that lead to a peer's host.
 //!
-//! A bridge has one address on every host, and each has its 127.0.0.1. A rank that connects to such an address reaches its own host, where
-//! any process may listen and pass on what the two ends say. So a rank tells the network namespace in which it listens, and its peers on
-//! other hosts leave out the addresses that they have themselves.
+//! A bridge has the same address on every host, and so has loopback. A rank that connects to such an address
+//! reaches its own host, where any process may listen and relay the handshake. So a rank sends the network
+//! namespace in which it listens. Its peers on other hosts leave out the addresses that they have themselves.
 //!
-//! *Form.* Lines of text: the namespace's number or `-`, then a socket address each.
+//! *Form.* Lines of text: the namespace's number or `-`, then one socket address per line.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use canele_sys::namespace::network_namespace;
 use super::interfaces::all_addresses;
 use crate::MAX_ADDRESS;
 
-/// The bytes that tell peers of sockets in this process's network namespace; as many sockets as have room.
+/// Encodes sockets of this process's network namespace for peers; as many sockets as fit.
 pub fn encode(sockets: &[SocketAddr]) -> Vec<u8> {
     encode_in(network_namespace(), sockets)
 }
@@ -32,7 +32,7 @@ fn encode_in(namespace: Option<u64>, sockets: &[SocketAddr]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The namespace and the sockets that a peer has told; none if the bytes have another form.
+/// Decodes the namespace and the sockets of a peer; none if the bytes have another form.
 fn decode(bytes: &[u8]) -> Option<(Option<u64>, Vec<SocketAddr>)> {
     if bytes.len() > MAX_ADDRESS {
         return None;
@@ -49,19 +49,19 @@ fn decode(bytes: &[u8]) -> Option<(Option<u64>, Vec<SocketAddr>)> {
 #[derive(Debug)]
 pub(super) struct OwnAddresses {
     namespace: Option<u64>,
-    /// None if they cannot be read: then any address may be one.
+    /// None if they cannot be read: then any address may be one of them.
     addresses: Option<HashSet<IpAddr>>,
 }
 
 impl OwnAddresses {
-    /// Finds the addresses that there are now; loopback is one in any case.
+    /// Finds the present addresses; loopback always counts as one.
     pub fn find() -> OwnAddresses {
         let addresses = all_addresses().ok().map(|all| all.into_iter().collect());
         OwnAddresses { namespace: network_namespace(), addresses }
     }
 
-    /// Returns the sockets of a peer that do not lead to this host. Within one network namespace, as of two hosts of a job that are one
-    /// machine, all lead to the peer.
+    /// Returns the sockets of a peer that do not lead to this host. Within one network namespace all of them
+    /// lead to the peer, as when two hosts of a job are one machine.
     pub fn take_foreign(&self, address: &[u8]) -> Vec<SocketAddr> {
         let Some((namespace, mut sockets)) = decode(address) else { return Vec::new() };
         if namespace.is_none() || namespace != self.namespace {

@@ -1,17 +1,20 @@
-//! How links come about and end: who is dialled, who is let in, and which of several connections of a pair is the one.
+//! The rules by which links are made and ended: the dialling side, the accepting side, and the choice among
+//! several connections of a pair.
 //!
 //! Owns the rules; the sockets are those of [`super::connector`], [`super::acceptor`] and [`super::link`].
 //!
-//! *Generations.* A pair of ranks has one connection over a rail at a time; each has a greater number than those before, and
-//! both ends know it. Each rank counts for each peer: a new dial takes the next number; who accepts takes the next one too, at least
-//! the dial's, and says so in the handshake's last flight.
+//! *Generations.* A pair of ranks has one connection over a rail at a time. Its number is greater than those
+//! of its predecessors, and both ends know it. Each rank counts for each peer: a new dial takes the next
+//! number. The accepting rank also takes its next number, at least the dial's, and sends it in the last
+//! flight of the handshake.
 //!
-//! *What is too late.* Of what a peer has dialled, only attempts newer than any that has come about are heard: newer than the
-//! dial that led to the last connection, or, where this rank dialled, than that connection itself, which the peer has
-//! accepted and so knows. Others are attempts that the peer itself has given up.
+//! *Outdated dials.* A rank answers only dials of a peer that are newer than any successful one. They must be
+//! newer than the dial of the last connection. Where this rank dialled, they must be newer than that
+//! connection itself, which the peer has accepted and so knows. The peer itself has given up older dials.
 //!
-//! *What comes too early.* An attempt that is new, for a pair whose connection this rank still holds, says that the peer has lost
-//! that one. It is lost here too, and the attempt stays unanswered until this rank has closed or disconnected it.
+//! *Early dials.* A new dial for a pair whose connection this rank still holds means that the peer has lost
+//! the connection. It is lost here too. The dial stays unanswered until this rank has closed or disconnected
+//! the old connection.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -27,20 +30,21 @@ use super::lost::{ConnectFailure, Why};
 use super::token::Token;
 use super::{Tcp, kernel};
 
-/// What a rank counts for a peer.
+/// The counters of a rank for a peer.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Pair {
     /// The greatest number used for a dial or a connection.
     pub(super) last: u32,
-    /// Dials of the peer up to this number are of the past.
+    /// Dials of the peer up to this number are outdated.
     past: u32,
 }
 
-/// How often handshakes that may time out are looked at.
+/// Interval in ns at which handshakes are checked for their timeout.
 const TIMEOUT_CHECK_NS: u64 = 1_000_000_000;
 
 impl Tcp {
-    /// The ways to the sockets of a peer. Those that have most in common with an address of this rail are tried first.
+    /// Orders the routes to the sockets of a peer. Those that share most leading bits with an address of this
+    /// rail are tried first.
     pub(super) fn order_routes(&self, sockets: Vec<SocketAddr>) -> Vec<Route> {
         let own: Vec<_> = self.addresses().iter().map(SocketAddr::ip).collect();
         let route = |to: SocketAddr| {
@@ -54,8 +58,8 @@ impl Tcp {
         routes
     }
 
-    /// Answers who connects to this rank and goes on with connections that are being made; says whether there is a new
-    /// link. One system call if nothing came.
+    /// Answers connections to this rank and advances connection attempts. Returns true if there is a new
+    /// link. Costs one system call if nothing arrived.
     pub(super) fn step_connections(&mut self) -> bool {
         let links = self.incoming.len();
         let mut ready = std::mem::take(&mut self.ready);
@@ -79,7 +83,8 @@ impl Tcp {
     fn let_in(&mut self, ready: &[ReadyDescriptor]) {
         let Self { credentials, others, links, connectors, lost, pairs, number, acceptor, .. } = self;
         let (me, number) = (credentials.me, *number);
-        // Of the dials of both ends of a pair, both prefer that of the first. Jobs number each other's ranks as they like.
+        // If both ends of a pair dial, both prefer the dial of the first rank. Jobs number each other's ranks
+        // independently.
         let is_first = |peer: Rank| {
             let among = others.iter().find(|among| among.theirs(peer).is_some());
             among.map_or(me < peer, |among| among.job < among.theirs)
@@ -116,7 +121,7 @@ impl Tcp {
         }
     }
 
-    /// Goes on with the attempt to connect to a peer.
+    /// Advances the attempt to connect to a peer.
     pub(super) fn step_connector(&mut self, peer: Rank, now_ns: Option<u64>) {
         let Some(mut connector) = self.connectors.remove(&peer) else { return };
         let context = Context {
@@ -142,7 +147,8 @@ impl Tcp {
     fn add_link(&mut self, peer: Rank, handshaking: Handshaking) {
         let generation = handshaking.handshake.generation();
         let socket = handshaking.into_socket();
-        // A kernel that does not know this holds more than it should, or notices later that a host is gone, and works.
+        // If a kernel does not support this, it buffers too much or reports a dead host later; the link still
+        // works.
         let _ = kernel::bound_unsent(&socket, self.sizes.max_bulk());
         let _ = kernel::keep_asking(&socket);
         let id = LinkId::new(self.number, peer);
@@ -169,17 +175,17 @@ impl Tcp {
         Some(link)
     }
 
-    /// Takes a failed attempt to connect, with what became of each address.
+    /// Takes a failed attempt to connect, with the error of each address.
     pub fn take_failure(&mut self) -> Option<ConnectFailure> {
         self.failures.pop_front()
     }
 
-    /// Connections in hand whose other end has not proven itself, and how many such were dropped so far.
+    /// Returns the number of unauthenticated connections, and how many of them were dropped so far.
     pub fn unproven(&self) -> (usize, u64) {
         (self.acceptor.unproven(), self.acceptor.dropped)
     }
 
-    /// How long a sleep may last until there is something to do for a connection, whatever comes.
+    /// Returns the time after which a connection needs work even if nothing arrives.
     pub(super) fn connection_timeout(&self) -> Option<Duration> {
         let dialling = (!self.connectors.is_empty()).then_some(ALONE_NS);
         let closed = self.acceptor.is_closed().then_some(CLOSED_NS);
@@ -188,7 +194,7 @@ impl Tcp {
     }
 }
 
-/// How many bits of two addresses of one kind come after those they have in common.
+/// Returns the number of bits after the common leading bits of two addresses of one family.
 fn differing_bits(a: IpAddr, b: IpAddr) -> u32 {
     match (a, b) {
         (IpAddr::V4(a), IpAddr::V4(b)) => 32 - (a.to_bits() ^ b.to_bits()).leading_zeros(),

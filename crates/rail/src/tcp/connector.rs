@@ -1,7 +1,8 @@
-//! The attempt to connect to one peer, by all its addresses.
+//! The attempt to connect to one peer by all its addresses.
 //!
-//! Owns the connections until the handshake of one is over. Never tries an address twice. The next one is tried as soon as
-//! one has failed or kept silent for a moment (as RFC 8305), so one that swallows everything does not hold up the others.
+//! Owns the connections until the handshake of one is over. Never tries an address twice. The next address is
+//! tried as soon as one has failed or was silent for a moment (as in RFC 8305). So an address that drops all
+//! packets does not delay the others.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,39 +16,39 @@ use super::lost::AddressFailure;
 use super::token::Token;
 use crate::OtherRanks;
 
-/// How long an address is tried alone.
+/// Time in ns for which an address is tried alone.
 pub const ALONE_NS: u64 = 250_000_000;
 
-/// An address of a peer, and the one of this machine to reach it from.
+/// An address of a peer, and the local address to reach it from.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// Where from, if that matters.
+    /// The local address, if it matters.
     pub from: Option<IpAddr>,
-    /// Where to.
+    /// The peer's address.
     pub to: SocketAddr,
 }
 
 /// An attempt under way.
 pub struct Connector {
     pub peer: Rank,
-    /// Of successive attempts to connect to the peer, which it is.
+    /// The number of this attempt among successive ones to reach the peer.
     number: u32,
     routes: std::vec::IntoIter<Route>,
     attempts: Vec<Handshaking>,
     failures: Vec<(SocketAddr, AddressFailure)>,
     since_ns: Option<u64>,
     next_ns: u64,
-    /// Some socket is ready.
+    /// True if a socket is ready.
     ready: bool,
 }
 
-/// What handshakes need of their owner.
+/// The state of the owner that handshakes need.
 pub struct Context<'a> {
     pub credentials: &'a Credentials,
-    /// Ranks of other jobs.
+    /// Connected ranks of other jobs.
     pub others: &'a Arc<[OtherRanks]>,
     pub poller: &'a Poller,
-    /// Sockets that are ready.
+    /// The ready sockets.
     pub ready: &'a [ReadyDescriptor],
     pub now_ns: Option<u64>,
     pub connect_timeout_ns: u64,
@@ -68,12 +69,13 @@ impl Connector {
         }
     }
 
-    /// Some socket of it is ready.
+    /// Notes that a socket of the attempt is ready.
     pub fn mark_ready(&mut self) {
         self.ready = true;
     }
 
-    /// Goes on as far as is possible without waiting; gives the connection, or why there is none.
+    /// Advances as far as possible without waiting. Returns the connection, or the errors if all addresses
+    /// failed.
     pub fn step(
         &mut self,
         context: &Context<'_>,
@@ -85,7 +87,7 @@ impl Connector {
                 }
             }
         }
-        // Each turn uses up an address.
+        // Each iteration uses up an address.
         while self.is_next_due(context) {
             let Some(way) = self.routes.next() else { break };
             match self.connect(way, context) {
@@ -120,7 +122,7 @@ impl Connector {
         Handshaking::connect(way.from, way.to, handshake, Token::Connecting(self.peer))
     }
 
-    /// Gives the connection if it is made; keeps it unless it failed.
+    /// Returns the connection if its handshake is over; keeps it for later unless it failed.
     fn move_on(&mut self, mut handshaking: Handshaking, context: &Context<'_>) -> Option<Handshaking> {
         match handshaking.step(context.poller) {
             Ok(()) if handshaking.handshake.is_over() => return Some(handshaking),
@@ -130,7 +132,7 @@ impl Connector {
         None
     }
 
-    /// After the timeout of the whole attempt, silent addresses have failed.
+    /// Fails all silent addresses after the timeout of the whole attempt.
     fn give_up_late_attempts(&mut self, context: &Context<'_>) {
         let Some(now_ns) = context.now_ns else { return };
         let since_ns = *self.since_ns.get_or_insert(now_ns);

@@ -1,7 +1,7 @@
 //! Receives a bulk directly into the user's memory.
 //!
-//! Owns the share until all of the bulk lies there. Never hands out a reference to that memory: in a region other processes
-//! may write it.
+//! Owns the share until the whole bulk lies there. Never hands out a reference to that memory, because other
+//! processes may write to a region.
 
 use canele_mem::buffer::InShare;
 use canele_mem::window::Window;
@@ -11,12 +11,12 @@ use super::vectors::Lent;
 /// A share that is being filled.
 pub struct DirectReceive {
     share: InShare,
-    /// Bytes that lie there.
+    /// Number of bytes received there.
     done: usize,
 }
 
 impl DirectReceive {
-    /// `come` is what has come of the bulk.
+    /// Begins with the part of the bulk that has arrived already.
     pub fn new(share: InShare, come: &[u8]) -> Self {
         let mut done = 0;
         for (start, len) in share.stretches() {
@@ -28,27 +28,27 @@ impl DirectReceive {
         Self { share, done }
     }
 
-    /// Bytes of the bulk.
+    /// Returns the length of the bulk in bytes.
     pub fn len(&self) -> usize {
         self.share.len()
     }
 
-    /// Whether all of it lies there.
+    /// Returns true if the whole bulk lies there.
     pub fn is_over(&self) -> bool {
         self.done == self.share.len()
     }
 
-    /// Where it goes.
+    /// Returns the memory for the missing bytes.
     pub fn place(&self) -> Lent<'_> {
         Lent { stretches: self.share.stretches(), skip: self.done }
     }
 
-    /// Bytes that are still to come.
+    /// Returns the number of missing bytes.
     pub fn rest(&self) -> usize {
         self.share.len() - self.done
     }
 
-    /// So many bytes were read; says how many of them belong to the bulk.
+    /// Notes that `bytes` bytes were read. Returns how many of them belong to the bulk.
     pub fn handle_read(&mut self, bytes: usize) -> usize {
         let here = bytes.min(self.rest());
         self.done += here;

@@ -97,7 +97,7 @@ fn feed(mut bytes: &[u8], random: &mut Random) -> u32 {
     let (mut incoming, mut back) = (Incoming::new(SIZES, Rank(7)), Outgoing::new(SIZES));
     let (mut taken, mut direct) = (0, vec![]);
     while !bytes.is_empty() && incoming.is_open() {
-        // What is to be landed is written there by the system, out of reach for this test: it is counted only.
+        // The system writes directly received bytes, out of reach for this test: it only counts them.
         let Free { direct: lands, memory } = incoming.free();
         assert!(!memory.is_empty() && memory.len() <= SIZES.max_frame() + SIZES.step());
         let most = lands.map_or(0, |direct| direct.rest()) + memory.len();
@@ -197,7 +197,7 @@ fn meet(random: &mut Random, changed: Option<usize>, corpus: &[Vec<u8>]) -> (Vec
             kept = bytes.clone();
             if changed == Some(flight) && !bytes.is_empty() {
                 mutate(bytes, corpus, &mut seed);
-                // What follows a whole flight is not read.
+                // Bytes after a whole flight are not read.
                 same = bytes.starts_with(&kept);
             }
         });

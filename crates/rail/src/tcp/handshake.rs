@@ -1,8 +1,8 @@
-//! Who is at the other end of a connection: both sides prove that they know the job's key.
+//! The handshake of a connection: both ends prove that they know the job's key.
 //!
-//! Owns what the ends of a link tell each other before the first frame, and the decisions about it. The proofs are those of
-//! [`canele_secure::MutualProof`], with nonces. Never reads a socket, a clock or a source of randomness, and takes a fixed number of bytes
-//! whatever the other side says.
+//! Owns the messages of both ends before the first frame, and the decisions about them. The proofs are those
+//! of [`canele_secure::MutualProof`], with nonces. Never reads a socket, a clock or a source of randomness.
+//! Reads a fixed number of bytes, whatever the other end sends.
 //!
 //! ```text
 //!   initiator                                                responder
@@ -11,13 +11,14 @@
 //!      ── tag (16) ──▶
 //!      ◀── sealed generation (4), tag (16) ──
 //! ```
-//! Both hellos say ranks, job, sizes, dial and rail. Until a flight opens, only its first 8 bytes are looked at; those keep their place and
-//! meaning in every version. The last flight lets the responder choose, before any frame travels, which of several connections of two ranks is
-//! used, and says which of their successive connections it is. Frames follow it, and are not sealed.
+//! Both hellos contain ranks, job, sizes, dial and rail. Until a flight is opened, only its first 8 bytes are
+//! read; those keep position and meaning in every version. By the last flight the responder chooses, before
+//! any frame, which of several connections of two ranks is used. It also carries the number of that
+//! connection. Frames follow it, and are not sealed.
 //!
-//! A first flight can be repeated by anyone who has seen it, and so proves nothing of the other end; but who has seen none cannot make one. Strangers are
-//! told apart by it before they are answered, and so are ranks of other jobs, with which this one has other keys. The third flight proves
-//! the initiator.
+//! Any process that has seen a first flight can repeat it, so it does not prove the sender's identity. A
+//! process that has seen none cannot make one. So the first flight identifies strangers before they are
+//! answered, and ranks of other jobs, which use other keys. The third flight proves the initiator.
 
 mod credentials;
 mod hello;
@@ -48,17 +49,17 @@ const GENERATION: usize = 4;
 pub const LONGEST_FLIGHT: usize = PREFIX + flight_length(HELLO);
 
 enum Expect {
-    /// Responder: the first flight.
+    /// Responder: waits for the first flight.
     Hello,
-    /// Initiator: the second flight.
+    /// Initiator: waits for the second flight.
     Answer(Initiator),
-    /// Responder: the third flight, of the end that has said this.
+    /// Responder: waits for the third flight, from the end that sent this hello.
     Proof(SecureChannel, Hello),
-    /// Responder: who it is is proven; the owner decides when to accept.
+    /// Responder: the initiator is proven; the owner decides when to accept.
     Decision(SecureChannel),
-    /// Initiator: the fourth flight.
+    /// Initiator: waits for the fourth flight.
     Acceptance(SecureChannel),
-    /// All was said.
+    /// The handshake is complete.
     Nothing,
     /// The other end was refused.
     Refused,
@@ -69,17 +70,17 @@ pub struct Handshake {
     credentials: Credentials,
     prologue: Prologue,
     exchange: KeyExchange,
-    /// Those of another job that may be at the other end of a connection that is accepted.
+    /// Ranks of other jobs that may be at the other end of an accepted connection.
     others: Arc<[OtherRanks]>,
-    /// Among whom the other end is, if it is of another job.
+    /// The other job's ranks that the other end belongs to, if it is of another job.
     among: Option<OtherRanks>,
-    /// Whom an initiator looks for; whom a responder has found.
+    /// The rank that an initiator wants to reach, or that a responder has identified.
     peer: Option<Rank>,
     generation: u32,
     expect: Expect,
     /// Responder: the number of the initiator's attempt.
     dial: u32,
-    /// What an initiator has said first.
+    /// The first flight of an initiator.
     first: Vec<u8>,
     got: [u8; LONGEST_FLIGHT],
     got_len: usize,
@@ -88,12 +89,12 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// The end that connects, to reach `peer`; `dial` grows from one attempt to reach it to the next. A nonce is used once.
+    /// Begins a handshake to reach `peer`. `dial` grows from one attempt to the next. A nonce is used once.
     pub fn initiate(credentials: &Credentials, peer: Rank, dial: u32, nonce: [u8; NONCE]) -> Self {
         Self::initiate_among(credentials, None, peer, dial, nonce)
     }
 
-    /// The same to reach one of another job's ranks, if it is among those.
+    /// Begins a handshake to reach a rank of another job, if it is among those.
     pub fn initiate_among(
         credentials: &Credentials,
         among: Option<OtherRanks>,
@@ -114,17 +115,17 @@ impl Handshake {
         handshake
     }
 
-    /// The end that listens.
+    /// Begins a handshake at the listening end.
     pub fn respond(credentials: &Credentials, nonce: [u8; NONCE]) -> Self {
         Self::new(credentials, nonce)
     }
 
-    /// The same, where ranks of other jobs may connect, too.
+    /// Begins a handshake at the listening end, where ranks of other jobs may connect, too.
     pub fn respond_to_all(own: &Credentials, others: &Arc<[OtherRanks]>, nonce: [u8; NONCE]) -> Self {
         Self { others: others.clone(), ..Self::respond(own, nonce) }
     }
 
-    /// The other end is among these.
+    /// Notes that the other end belongs to this other job.
     fn turn_to(&mut self, among: OtherRanks) {
         (self.credentials.job, self.credentials.key) = (among.job, among.key);
         self.among = Some(among);
@@ -150,7 +151,7 @@ impl Handshake {
         }
     }
 
-    /// What this end says of itself.
+    /// Returns the hello of this end.
     fn hello(&self, to: Rank, dial: u32) -> Hello {
         let Credentials { me, rail, job, cells, payload, .. } = self.credentials;
         Hello { from: me, to, job, cells, payload, dial, rail }
@@ -161,12 +162,12 @@ impl Handshake {
         make(MutualProof { secret: &secret, prologue: &self.prologue, exchange: self.exchange })
     }
 
-    /// What to send next.
+    /// Returns the bytes to send next.
     pub fn to_send(&self) -> &[u8] {
         &self.out[self.out_sent..]
     }
 
-    /// So many bytes of it were sent.
+    /// Notes that `bytes` bytes were sent.
     pub fn handle_sent(&mut self, bytes: usize) {
         self.out_sent += bytes;
         assert!(self.out_sent <= self.out.len(), "more was sent than there was");
@@ -176,7 +177,7 @@ impl Handshake {
         }
     }
 
-    /// At most so many bytes may be read from the connection now.
+    /// Returns the number of bytes that may be read from the connection now.
     pub fn wanted(&self) -> usize {
         self.flight() - self.got_len
     }
@@ -190,10 +191,10 @@ impl Handshake {
         }
     }
 
-    /// Takes bytes that were read, at most [`Handshake::wanted`].
+    /// Takes received bytes, at most [`Handshake::wanted`].
     ///
     /// # Errors
-    /// The connection is to be closed, after what is still to send was tried once.
+    /// The connection must be closed, after the remaining output was tried once.
     pub fn handle(&mut self, bytes: &[u8]) -> Result<(), HandshakeError> {
         self.got[self.got_len..self.got_len + bytes.len()].copy_from_slice(bytes);
         self.got_len += bytes.len();
@@ -218,7 +219,7 @@ impl Handshake {
         }
     }
 
-    /// The only thing that is read before the proof.
+    /// Checks the only bytes that are read before the proof.
     fn check_prefix(&mut self) -> Result<(), HandshakeError> {
         let seen = self.got_len.min(MAGIC.len());
         if self.got[..seen] != MAGIC[..seen] {
@@ -232,7 +233,7 @@ impl Handshake {
             return Ok(());
         }
         if matches!(self.expect, Expect::Hello) {
-            // So that the other end can name both versions too.
+            // The prefix lets the other end name both versions too.
             self.out.extend_from_slice(&prefix());
         }
         Err(HandshakeError::Version { ours: VERSION, theirs })
@@ -242,12 +243,12 @@ impl Handshake {
         let (responder, hello) = self.open_first(flight)?;
         let theirs = Hello::decode(&hello)?;
         if let Some(first) = self.among {
-            // Several series of the ranks of one job have one key.
+            // Several groups of ranks of one job share a key.
             let has_it = |among: &&OtherRanks| among.key == first.key && among.here(theirs.from).is_some();
             let among = self.others.iter().find(has_it).copied();
             self.turn_to(among.unwrap_or(first));
         }
-        // To whom it may concern: not interpreted, only given back.
+        // The unproven sender number is not interpreted, only returned.
         let mine = self.hello(theirs.from, 0).encode();
         let (channel, answer) = responder.answer(&mine).map_err(|_| HandshakeError::Proof)?;
         self.out.extend_from_slice(&prefix());
@@ -257,7 +258,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// Opens a first flight by the key of this job, or of one of the other ones, which is noted.
+    /// Opens a first flight with the key of this job, or with that of another job, which is noted.
     fn open_first(&mut self, flight: &[u8]) -> Result<(Responder, Vec<u8>), HandshakeError> {
         let open = |key: &[u8; 32]| self.with_proof(key, |proof| proof.respond(flight));
         if let Ok(opened) = open(&self.credentials.key) {
@@ -306,7 +307,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// What a hello says, once it is proven; from whom it is.
+    /// Checks a proven hello and returns the rank that sent it.
     fn check_hello(&self, theirs: &Hello) -> Result<Rank, HandshakeError> {
         let ours = &self.credentials;
         let (from, to) = (theirs.from, theirs.to);
@@ -334,22 +335,22 @@ impl Handshake {
         Ok(peer)
     }
 
-    /// Responder: true if the first flight was made, once, by a process that has the key.
+    /// Responder: returns true if a process with the key made the first flight, at any time.
     pub fn shows_key(&self) -> bool {
         matches!(self.expect, Expect::Proof(..) | Expect::Decision(_) | Expect::Nothing)
     }
 
-    /// Responder: who has proven itself and waits for [`Handshake::accept`].
+    /// Responder: returns the proven rank that waits for [`Handshake::accept`].
     pub fn undecided(&self) -> Option<Rank> {
         self.peer.filter(|_| matches!(self.expect, Expect::Decision(_)))
     }
 
-    /// Responder: the number of the proven initiator's attempt.
+    /// Responder: returns the number of the proven initiator's attempt.
     pub fn dial(&self) -> u32 {
         self.dial
     }
 
-    /// Responder: lets frames follow, and says which of the connections of the two ranks it is.
+    /// Responder: allows frames, and names the generation of the connection.
     pub fn accept(&mut self, generation: u32) {
         let Expect::Decision(mut channel) = std::mem::replace(&mut self.expect, Expect::Nothing) else {
             panic!("who has proven itself is accepted, once");
@@ -359,18 +360,18 @@ impl Handshake {
         self.generation = generation;
     }
 
-    /// Which of the connections of the two ranks it is, once all is over.
+    /// Returns the generation of the connection, once the handshake is over.
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Whether everything was sent and received.
+    /// Returns true if everything was sent and received.
     pub fn is_over(&self) -> bool {
         matches!(self.expect, Expect::Nothing) && self.to_send().is_empty()
     }
 }
 
-/// How the first flight of either end begins.
+/// Returns the first bytes of the first flight of either end.
 fn prefix() -> [u8; PREFIX] {
     let mut prefix = [0; PREFIX];
     prefix[..MAGIC.len()].copy_from_slice(&MAGIC);

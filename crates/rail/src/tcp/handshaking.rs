@@ -1,6 +1,6 @@
 //! One connection whose handshake is under way.
 //!
-//! Owns its socket until the handshake is over. Never waits, and reads nothing behind the handshake.
+//! Owns its socket until the handshake is over. Never waits, and reads nothing after the handshake.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,18 +16,18 @@ use super::kernel;
 use super::lost::AddressFailure;
 use super::token::Token;
 
-/// Flights of a handshake that one step can take, and one to see that nothing follows.
+/// Most flights that one step can handle, plus one step to see that nothing follows.
 const FLIGHTS: usize = 6;
-/// Steps in which a connection is authenticated. The flights of a peer come whole, hardly ever in two pieces.
+/// Most steps of an authentication. The flights of a peer arrive whole, hardly ever in two pieces.
 const MOST_STEPS: u32 = 16;
 
-/// A socket and one end of a handshake.
+/// A socket and its end of a handshake.
 pub struct Handshaking {
     socket: OwnedFd,
     pub handshake: Handshake,
     /// The other end's address.
     pub address: SocketAddr,
-    /// The token under which the poller knows it.
+    /// The token of the socket at the poller.
     pub token: Token,
     interest: Interest,
     since_ns: Option<u64>,
@@ -35,7 +35,7 @@ pub struct Handshaking {
 }
 
 impl Handshaking {
-    /// Begins to connect to a peer, from an address of this machine.
+    /// Begins to connect to a peer, from a local address.
     pub fn connect(
         from: Option<IpAddr>,
         address: SocketAddr,
@@ -46,8 +46,8 @@ impl Handshaking {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
         sockopt::set_tcp_nodelay(&socket, true)?;
-        // The first flight travels with the kernel's last packet of the connection's making: where that arrives, the other
-        // end has something to judge this one by.
+        // The first flight travels with the last packet of the TCP handshake. So the other end can check this
+        // end as soon as that packet arrives.
         sockopt::set_tcp_quickack(&socket, false)?;
         if let Some(from) = from {
             kernel::choose_port_late(&socket)?;
@@ -60,7 +60,7 @@ impl Handshaking {
         Ok(Self::new(socket, address, handshake, token, None))
     }
 
-    /// Goes on with a connection that another process made to this rank. Its token is set where it is kept.
+    /// Takes over a connection that another process made to this rank. Its token is set by its owner.
     pub fn accepted(socket: OwnedFd, address: SocketAddr, handshake: Handshake, now_ns: Option<u64>) -> Self {
         Self::new(socket, address, handshake, Token::Accepted(0), now_ns)
     }
@@ -75,13 +75,13 @@ impl Handshaking {
         Self { socket, handshake, address, token, interest: Interest::default(), since_ns, steps: 0 }
     }
 
-    /// Has the poller know it under another token.
+    /// Registers the socket at the poller under another token.
     pub fn set_token(&mut self, token: Token, poller: &Poller) -> Result<(), Errno> {
         self.token = token;
         self.watch(poller)
     }
 
-    /// Is watched for the next flight, and for room while there is something to send.
+    /// Watches for the next flight, and for room while there is output.
     fn watch(&mut self, poller: &Poller) -> Result<(), Errno> {
         let mut flags = Ready::IN;
         flags.set(Ready::OUT, !self.handshake.to_send().is_empty());
@@ -89,13 +89,14 @@ impl Handshaking {
         poller.set(&self.socket, self.token.to_word(), &mut self.interest, wanted)
     }
 
-    /// True if it was looked at more often than any peer needs to prove itself: each look costs this rank a wake-up.
+    /// Returns true if the connection took more steps than any peer needs. Each step costs this rank a
+    /// wake-up.
     pub fn is_trickling(&self) -> bool {
         self.steps > MOST_STEPS
     }
 
-    /// Exchanges what can be exchanged without waiting, and is watched for what comes next. After an error the
-    /// connection is useless.
+    /// Exchanges as many flights as possible without waiting, and watches for the next event. After an error
+    /// the connection is useless.
     pub fn step(&mut self, poller: &Poller) -> Result<(), AddressFailure> {
         self.steps += 1;
         for _ in 0..FLIGHTS {
@@ -111,7 +112,8 @@ impl Handshaking {
         Ok(self.watch(poller)?)
     }
 
-    /// Takes what has come of the next flight and answers it. It never finishes a handshake, whose end only an event reports.
+    /// Reads the arrived part of the next flight and answers it. It never finishes a handshake, because only
+    /// an event reports the end.
     pub fn hear_first(&mut self, poller: &Poller) -> Result<(), AddressFailure> {
         self.steps += 1;
         self.receive()?;
@@ -119,13 +121,13 @@ impl Handshaking {
         Ok(self.watch(poller)?)
     }
 
-    /// True if it has lasted longer than a handshake may, where the time is known.
+    /// Returns true if the handshake has lasted too long, if the time is known.
     pub fn is_too_old(&mut self, context: &Context<'_>) -> bool {
         let Some(now_ns) = context.now_ns else { return false };
         now_ns.saturating_sub(*self.since_ns.get_or_insert(now_ns)) >= context.connect_timeout_ns
     }
 
-    /// On a socket that is still connecting this is what reports the failure.
+    /// Sends pending bytes. On a socket that is still connecting, this call reports the failure.
     fn send(&mut self) -> Result<(), AddressFailure> {
         let bytes = self.handshake.to_send();
         if bytes.is_empty() {
@@ -139,7 +141,7 @@ impl Handshaking {
         Ok(())
     }
 
-    /// Whether something came.
+    /// Receives a part of a flight. Returns true if bytes arrived.
     fn receive(&mut self) -> Result<bool, AddressFailure> {
         let mut bytes = [0; LONGEST_FLIGHT];
         let wanted = self.handshake.wanted();
@@ -148,14 +150,14 @@ impl Handshaking {
         }
         let received = self.receive_into(&mut bytes[..wanted], RecvFlags::DONTWAIT)?;
         if let Err(refused) = self.handshake.handle(&bytes[..received]) {
-            // Once, so that a program of another version learns of ours.
+            // Sent once, so that a program of another version learns the version of this one.
             let _ = self.send();
             return Err(refused.into());
         }
         Ok(received > 0)
     }
 
-    /// Who waits for an answer says nothing, but may leave.
+    /// Checks that the other end, which waits for an answer, has sent nothing; it may have hung up.
     fn expect_nothing(&self) -> Result<(), AddressFailure> {
         match self.receive_into(&mut [0], RecvFlags::DONTWAIT | RecvFlags::PEEK)? {
             0 => Ok(()),
@@ -163,7 +165,7 @@ impl Handshaking {
         }
     }
 
-    /// How many bytes came; the end is an error.
+    /// Receives bytes and returns their number; the end of the stream is an error.
     fn receive_into(&self, bytes: &mut [u8], flags: RecvFlags) -> Result<usize, AddressFailure> {
         match net::recv(&self.socket, bytes, flags) {
             Ok((0, _)) | Err(Errno::CONNRESET) => Err(AddressFailure::HungUp),
@@ -173,7 +175,7 @@ impl Handshaking {
         }
     }
 
-    /// The socket, for frames. It is not watched any more.
+    /// Returns the socket, for frames. It is not watched any more.
     pub fn into_socket(self) -> OwnedFd {
         self.socket
     }
@@ -185,10 +187,10 @@ impl AsFd for Handshaking {
     }
 }
 
-/// A number that no stranger can guess.
+/// Returns a random number that no stranger can guess.
 pub fn nonce() -> Result<[u8; NONCE], AddressFailure> {
     let mut nonce = [0; NONCE];
-    // Up to 256 bytes always come whole.
+    // The system always returns up to 256 bytes whole.
     getrandom(&mut nonce, GetRandomFlags::empty())?;
     Ok(nonce)
 }

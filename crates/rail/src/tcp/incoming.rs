@@ -1,19 +1,19 @@
-//! What a link has received: the bytes of many frames, and how far they were looked at.
+//! The received bytes of a link: many frames, and the positions up to which they were processed.
 //!
-//! Owns the memory frames are read into until they are released, and the share of the user's memory a bulk goes to. Never
-//! reads a socket: it offers free memory and is told how much of it was filled.
+//! Owns the memory into which frames are read until their release, and the user's memory for a directly
+//! received bulk. Never reads a socket: it offers free memory and is told how much of it was filled.
 //!
 //! ```text
 //!   memory  │ released │ start▸ whole frames, handed out one by one │ scanned▸ part of a frame │ filled▸ free │
 //!                        the oldest may have its bulk elsewhere
 //! ```
-//! Acknowledgements are taken out as soon as they have come, even if no caller polls, so that neither direction waits for
-//! the other. An honest peer never has more under way than [`Sizes::frames`] says; the memory holds twice that, so no more
-//! is moved to its start now and then than was received meanwhile.
+//! Acknowledgements are processed on arrival, even if no caller polls, so neither direction waits for the
+//! other. An honest peer never has more under way than [`Sizes::frames`] allows. The memory holds twice that.
+//! So the bytes that are moved to its start never exceed those received meanwhile.
 //!
-//! *Direct receive.* While it is not known whether the bulk of a large packet is received directly, no more of it is read; if its
-//! owner was shown it several times and said nothing, it is read here. The first time it may be about to post the receive: what it has
-//! waited for until then came just before.
+//! *Direct receive.* While the owner has not decided on a large packet's bulk, no more of it is read. If the
+//! owner saw the packet several times without an answer, the bulk is read here. At the first time the owner
+//! may be about to post the receive, because the message it waited for arrived just before.
 
 use canele_mem::buffer::InShare;
 use canele_mem::window::Window;
@@ -25,18 +25,19 @@ use super::sizes::Sizes;
 use super::wire::{self, HEAD, View};
 use crate::{Corrupt, MAX_INLINE_WITH_BULK, Packet};
 
-/// What stands before the bulk of a packet that has one.
+/// Bytes before the bulk of a packet that has one.
 const BEFORE_BULK: usize = HEAD + MAX_INLINE_WITH_BULK;
 
-/// Bytes read with the end of a bulk that is received directly, and after it: the next large packet up to its bulk, so that this can be
-/// received directly too, or a short message.
+/// Bytes read with the end of a directly received bulk, and after it. They suffice for a short message, or
+/// for the next large packet up to its bulk, so that this can be received directly too.
 const BEHIND_DIRECT: usize = 128;
 
-/// A bulk is read here after so many looks of an owner that says nothing. One that is shown the packet counts as several.
+/// Number of looks without an answer after which a bulk is read here. A look that shows the packet counts as
+/// several.
 const MOST_LOOKS: u8 = 6;
 const SHOWN: u8 = 3;
 
-/// From the peer to here.
+/// The receiving end of a link.
 pub struct Incoming {
     sizes: Sizes,
     sender: Rank,
@@ -44,35 +45,37 @@ pub struct Incoming {
     start: usize,
     scanned: usize,
     filled: usize,
-    /// The head at `scanned` was checked and its acknowledgement taken.
+    /// True if the head at `scanned` was checked and its acknowledgement processed.
     noted: bool,
-    /// So many more looks the owner is asked where its bulk goes; 0: it is read here.
+    /// Number of further looks at which the owner is asked for a place; 0: the bulk is read here.
     looks_left: u8,
     direct: Option<DirectReceive>,
-    /// Bytes of the oldest packet that were received directly: they are not in the memory.
+    /// Bytes of the oldest packet that were received directly and so are not in this memory.
     direct_bytes: usize,
-    /// The newest packet was received directly: the next one may be.
+    /// True if the newest packet was received directly, so the next one may be.
     after_direct: bool,
-    /// The number of the next packet to come, of the oldest not released, and what the peer was told about that.
+    /// Numbers of the next packet to arrive, of the oldest unreleased packet, and of the one last
+    /// acknowledged to the peer.
     expected: u32,
     released: u32,
     told: u32,
-    /// Bytes of bulk released since it was told, and whether the sender of one of these packets waits for that.
+    /// Bytes of bulk released since the last acknowledgement, and true if the sender of one of these packets
+    /// waits for it.
     bulk_unreported: usize,
     prompt_unreported: bool,
-    /// Nothing more comes.
+    /// True after the end of the stream.
     ended: bool,
-    /// The peer has finished.
+    /// True if the peer has finished.
     finished: bool,
-    /// Why what lies from `scanned` on cannot be believed.
+    /// The error of invalid data that starts at `scanned`.
     corrupt: Option<Corrupt>,
 }
 
-/// Where the next bytes go.
+/// The memory for the next bytes.
 pub struct Free<'a> {
-    /// First to what is left of a bulk that is received directly.
+    /// The unfilled rest of a directly received bulk, filled first.
     pub direct: Option<&'a DirectReceive>,
-    /// Then here.
+    /// The memory filled next.
     pub memory: &'a mut [u8],
 }
 
@@ -101,51 +104,51 @@ impl Incoming {
         }
     }
 
-    /// Whether more may be read.
+    /// Returns true if more may be read.
     pub fn is_open(&self) -> bool {
         self.corrupt.is_none() && !self.ended
     }
 
-    /// Whether the peer has said that it has finished.
+    /// Returns true if the peer has reported that it has finished.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Whether what came last cannot be believed.
+    /// Returns true if the last bytes are invalid.
     pub fn is_corrupt(&self) -> bool {
         self.corrupt.is_some()
     }
 
-    /// The number of the next packet to come.
+    /// Returns the number of the next packet to arrive.
     pub fn expected(&self) -> u32 {
         self.expected
     }
 
-    /// The number of the next packet to be released.
+    /// Returns the number of the next packet to release.
     pub fn released(&self) -> u32 {
         self.released
     }
 
-    /// What the peer was told to send next.
+    /// Returns the packet number last acknowledged to the peer.
     pub fn told(&self) -> u32 {
         self.told
     }
 
-    /// The packet that is not whole, once its head is here.
+    /// Returns the incomplete packet, once its head has arrived.
     fn partial(&self) -> Option<View<'_>> {
         let bytes = self.noted.then(|| &self.memory[self.scanned..self.filled])?;
         View::new(bytes, self.sizes.max_bulk()).ok().flatten()
     }
 
-    /// The same, if it is the oldest and its bulk may be received directly.
+    /// Returns the incomplete packet if it is the oldest and its bulk may be received directly.
     fn peeked(&self) -> Option<View<'_>> {
         let may = self.noted && self.direct.is_none() && !self.has_packet() && self.is_open();
         let view = may.then(|| self.partial()).flatten()?;
         (view.bulk_len() >= self.sizes.large() && self.filled - self.start >= BEFORE_BULK).then_some(view)
     }
 
-    /// How much is to be read into the memory at once.
+    /// Returns the number of bytes to read into the memory at once.
     fn wanted(&self) -> usize {
         let step = if self.after_direct { BEHIND_DIRECT } else { self.sizes.step() };
         match self.partial() {
@@ -156,7 +159,7 @@ impl Incoming {
         }
     }
 
-    /// Where to read to, never nothing while [`Incoming::is_open`].
+    /// Returns the memory to read into, never empty while [`Incoming::is_open`].
     #[inline]
     pub fn free(&mut self) -> Free<'_> {
         let wanted = if self.direct.is_some() { BEHIND_DIRECT } else { self.wanted() };
@@ -171,7 +174,7 @@ impl Incoming {
         Free { direct: self.direct.as_ref(), memory: &mut memory[..len] }
     }
 
-    /// So many bytes were read into it.
+    /// Notes that `bytes` bytes were read.
     #[inline]
     pub fn handle_read(&mut self, mut bytes: usize, outgoing: &mut Outgoing) {
         if let Some(direct) = &mut self.direct {
@@ -194,7 +197,7 @@ impl Incoming {
         self.after_direct = true;
     }
 
-    /// The packet at `scanned` is whole.
+    /// Notes that the packet at `scanned` is complete.
     #[inline]
     fn pass_frame(&mut self, len: usize) {
         (self.noted, self.looks_left, self.after_direct) = (false, MOST_LOOKS, false);
@@ -235,7 +238,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// The peer has finished.
+    /// Notes that the peer has finished.
     #[cold]
     fn handle_last(&mut self) -> Result<(), Corrupt> {
         if self.filled - self.scanned > HEAD {
@@ -246,18 +249,18 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether a packet is there.
+    /// Returns true if a packet is there.
     #[inline]
     pub fn has_packet(&self) -> bool {
         self.start != self.scanned
     }
 
-    /// Whether the owner is to say where a bulk goes before more of it is read.
+    /// Returns true if the owner must supply memory for a bulk, or decline, before more of it is read.
     pub fn asks(&self) -> bool {
         self.looks_left > 0 && self.peeked().is_some()
     }
 
-    /// The owner looks for a packet. Returns whether it is to say first where a bulk goes.
+    /// Notes that the owner polls. Returns true if the owner must first decide on the place of a bulk.
     #[inline]
     pub fn look(&mut self) -> bool {
         let asks = self.noted && self.asks();
@@ -265,7 +268,7 @@ impl Incoming {
         asks
     }
 
-    /// The oldest packet. What came before something corrupt can still be read.
+    /// Returns the oldest packet. Packets that arrived before invalid data can still be read.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<Packet<'_>>, Corrupt> {
         let (bytes, max_bulk) = (&self.memory[self.start..self.scanned], self.sizes.max_bulk());
@@ -284,7 +287,7 @@ impl Incoming {
         }))
     }
 
-    /// The packet whose bulk is still to come, without it, and its length.
+    /// Returns the packet whose bulk is incomplete, without the bulk, and the bulk's length.
     pub fn peek_bulk(&mut self) -> Option<(Packet<'_>, usize)> {
         let view = self.peeked().filter(|_| self.looks_left > 0)?;
         let (header, bulk) = (view.header(), view.bulk_len());
@@ -293,7 +296,7 @@ impl Incoming {
         Some((Packet { header, inline, bulk: Window::empty(), direct_bytes: 0 }, bulk))
     }
 
-    /// Where that bulk goes. What has come of it goes there now.
+    /// Sets the memory for that bulk, and moves the arrived part there.
     pub fn direct_receive(&mut self, place: InShare) {
         let bulk = self.peeked().expect("direct_receive comes after peek_bulk").bulk_len();
         assert_eq!(place.len(), bulk, "a place for all of the bulk");
@@ -302,7 +305,7 @@ impl Incoming {
         self.direct = Some(DirectReceive::new(place, &self.memory[come]));
     }
 
-    /// Frees the oldest packet.
+    /// Releases the oldest packet.
     #[inline]
     pub fn release(&mut self) {
         let bytes = &self.memory[self.start..self.scanned];
@@ -317,14 +320,15 @@ impl Incoming {
         }
     }
 
-    /// Nothing more comes: a share that was not filled goes back.
+    /// Notes the end of the stream, and returns an incompletely filled share to its owner.
     pub fn end(&mut self) {
         self.ended = true;
         self.direct = None;
     }
 
-    /// Whether the peer is to be told of released packets though there is nothing else to tell: a quarter of the
-    /// packets or an eighth of the bulk, as in shared memory (invariant I4), or one whose sender waits for it; with `all`, any.
+    /// Returns true if an acknowledgement is due without other output. It is due after a quarter of the
+    /// packets or an eighth of the bulk, as in shared memory (invariant I4). It is also due after a packet
+    /// whose sender waits for it; with `all`, after any packet.
     #[inline]
     pub fn owes(&self, all: bool) -> bool {
         let packets = self.released.wrapping_sub(self.told);
@@ -334,7 +338,7 @@ impl Incoming {
             || all && packets > 0
     }
 
-    /// The acknowledgement for a frame that is about to leave.
+    /// Returns the acknowledgement for a frame that is about to leave.
     #[inline]
     pub fn tell(&mut self) -> u32 {
         self.bulk_unreported = 0;

@@ -1,9 +1,11 @@
-//! The networks this machine is on: which addresses rails may listen on, and which rails of several hosts belong together.
+//! The networks of this machine: the addresses on which rails may listen, and the rails of several hosts that
+//! belong together.
 //!
-//! Owns nothing. Never decides what is reachable: that is found out by connecting.
+//! Owns nothing. Never decides on reachability, which connecting shows.
 //!
-//! A rail is one interface; its addresses are alternatives for it. Addresses of one link only (`169.254/16`, `fe80::/10`) are
-//! none: they mean something else on each host. Loopback is one only when it is asked for, or when there is nothing else.
+//! A rail is one interface; its addresses are alternatives. Link-local addresses (`169.254/16`, `fe80::/10`)
+//! are not used, because they differ in meaning on each host. Loopback is used only on request, or if there
+//! is no other interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,17 +21,17 @@ use serde::{Deserialize, Serialize};
 pub struct Interface {
     /// Its name on this machine.
     pub name: String,
-    /// Its addresses with their prefix lengths, none of which is for one link only.
+    /// Its addresses with their prefix lengths, without link-local ones.
     pub nets: Vec<IpNet>,
 }
 
 impl Interface {
-    /// Its addresses, as the ports of a rail ([`crate::Driver::open`]).
+    /// Returns its addresses, as the ports of a rail ([`crate::Driver::open`]).
     pub fn ports(&self) -> Vec<String> {
         self.nets.iter().map(|net| net.addr().to_string()).collect()
     }
 
-    /// Its addresses.
+    /// Returns its addresses.
     pub fn addresses(&self) -> Vec<IpAddr> {
         self.nets.iter().map(IpNet::addr).collect()
     }
@@ -46,13 +48,13 @@ impl fmt::Display for Interface {
     }
 }
 
-/// A rail was asked for that this machine does not have.
+/// The error of a requested rail that this machine does not have.
 #[derive(Debug, thiserror::Error)]
 #[error("no interface that is up has the name or address {asked}; there are: {}", List(.found))]
 pub struct NoSuchInterface {
-    /// What was asked for.
+    /// The requested name or address.
     pub asked: String,
-    /// What there is.
+    /// The interfaces of this machine.
     pub found: Vec<Interface>,
 }
 
@@ -68,11 +70,11 @@ impl fmt::Display for List<'_> {
 /// Returns the interfaces that are up (they have a carrier) and have an address that can be listened on, in the order of their networks.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not list them.
 pub fn interfaces() -> io::Result<Vec<Interface>> {
     let mut by_name: BTreeMap<String, Vec<IpNet>> = BTreeMap::new();
     for found in if_addrs::get_if_addrs()? {
-        // An address that is not ready, as while its duplicates are looked for, cannot be bound to.
+        // An address that is not ready, as during duplicate detection, cannot be bound to.
         if found.is_oper_up() && !found.is_link_local() && UdpSocket::bind((found.ip(), 0)).is_ok() {
             by_name.entry(found.name).or_default().extend(net_of(&found.addr));
         }
@@ -87,7 +89,7 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
 /// Returns all addresses that this machine has, usable for rails or not.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not list them.
 pub fn all_addresses() -> io::Result<Vec<IpAddr>> {
     Ok(if_addrs::get_if_addrs()?.into_iter().map(|found| found.ip()).collect())
 }
@@ -101,11 +103,11 @@ fn net_of(address: &IfAddr) -> Option<IpNet> {
     IpNet::new(address.ip(), bits).ok()
 }
 
-/// Those of `found` that were named, by name or address, in the order they were named in; of an interface of which
-/// addresses were named, these alone. With no names: all, without loopback unless there is nothing else.
+/// Returns the interfaces named by name or address, in the order of naming. An interface named by addresses
+/// has only these. Without names it returns all interfaces, without loopback unless there is no other.
 ///
 /// # Errors
-/// A name that means nothing.
+/// A name matches no interface.
 pub fn choose(found: &[Interface], named: &[&str]) -> Result<Vec<Interface>, NoSuchInterface> {
     if named.is_empty() {
         let (loopback, others): (Vec<_>, Vec<_>) = found.iter().cloned().partition(Interface::is_loopback);
@@ -134,11 +136,11 @@ pub fn choose(found: &[Interface], named: &[&str]) -> Result<Vec<Interface>, NoS
     Ok(chosen)
 }
 
-/// The number of each interface's rail, where no names gave it: interfaces of different hosts that are on one network get
-/// one number, the network of most hosts the first. One that no other host shares has none, unless its host would have
-/// none at all: then its first interface counts as on the first network, which may be reached by routes. An address that
-/// several hosts have, as of a bridge inside each of them, is no way from one to the other, unless there is no other: the hosts may be
-/// one machine under two names.
+/// Returns the rail number of each interface if no names gave it. Interfaces of different hosts on one
+/// network get one number; the network of most hosts gets the first. An interface that shares no network has
+/// no number, unless its host would have none. Then the first interface of the host counts as on the first
+/// network, which routers may connect. An address that several hosts have, as of a bridge inside each,
+/// connects no hosts. It counts only if there is no other: the hosts may be one machine under two names.
 pub fn number(hosts: &[Vec<Interface>]) -> Vec<Vec<Option<u8>>> {
     let mut owners: BTreeMap<IpAddr, usize> = BTreeMap::new();
     for net in hosts.iter().flatten().flat_map(|interface| &interface.nets) {
@@ -159,7 +161,8 @@ pub fn number(hosts: &[Vec<Interface>]) -> Vec<Vec<Option<u8>>> {
     let mut numbers: BTreeMap<IpNet, u8> = BTreeMap::new();
     let mut next = 0u8;
     for (network, _) in shared {
-        // The second network of interfaces that are together already, as the newer kind of address, is no other rail.
+        // A second network of interfaces that share a number already, as an IPv6 network beside an IPv4 one,
+        // is the same rail.
         let together = hosts.iter().flatten().map(networks).filter(|all| all.contains(&network));
         let known = together.flatten().find_map(|other| numbers.get(&other).copied());
         let number = known.unwrap_or(next);
@@ -170,7 +173,7 @@ pub fn number(hosts: &[Vec<Interface>]) -> Vec<Vec<Option<u8>>> {
         |interface: &Interface| networks(interface).iter().find_map(|net| numbers.get(net).copied());
     let of_host = |interfaces: &Vec<Interface>| {
         let mut taken = BTreeSet::new();
-        // Two interfaces of a host on one network: the first is the rail.
+        // If two interfaces of a host are on one network, the first is the rail.
         let numbers = interfaces.iter().map(|one| number_of(one).filter(|number| taken.insert(*number)));
         let mut numbers: Vec<_> = numbers.collect();
         if numbers.iter().all(Option::is_none) && !interfaces.is_empty() {

@@ -1,6 +1,6 @@
-//! A connection after its handshake: the socket, and what goes out and comes in.
+//! A connection after its handshake: the socket and both directions.
 //!
-//! Owns the socket. Never waits for it: what it does not take now is sent later.
+//! Owns the socket. Never waits for it: bytes that it does not take now are sent later.
 
 mod posting;
 
@@ -28,11 +28,11 @@ use crate::{Busy, Class, Header, Unacked};
 /// Reads of unwanted bytes before a socket is closed.
 const LAST_READS: usize = 64;
 
-/// A socket that is closed in order. One that is closed with bytes unread in it would be reset, and what it had sent might
-/// never be read.
+/// A socket that is closed in order. Closing with unread bytes would reset the connection, and the peer might
+/// never read the last bytes sent to it.
 struct Socket {
     descriptor: OwnedFd,
-    /// Both ends know that it carries nothing more.
+    /// True if both ends know that the connection has ended.
     over: bool,
 }
 
@@ -56,33 +56,33 @@ pub struct Link {
     socket: Socket,
     /// The worklists it is in.
     pub listed: Listed,
-    /// Which of the successive connections to the peer it is.
+    /// The number of this connection among the successive ones to the peer.
     pub generation: u32,
     pub outgoing: Outgoing,
     pub incoming: Incoming,
-    /// A frame that only acknowledges and has left in part; it is finished before anything else leaves.
+    /// An acknowledgement frame that has left in part; the rest leaves before anything else.
     lone_ack: [u8; HEAD],
     lone_ack_sent: usize,
-    /// The pass in which a packet left last: the link is busy for the rest of it.
+    /// The pass in which a packet left last; the link is busy for the rest of that pass.
     busy_in: Option<u32>,
-    /// A caller found it busy.
+    /// True if a claim was refused because the link was busy.
     refused: bool,
-    /// The last read emptied the socket: the next look at it finds nothing.
+    /// True if the last read emptied the socket, so the next read would find nothing.
     drained: bool,
-    /// The socket may hold something, as far as the poller and the last read say.
+    /// True if the socket may have data, according to the poller and the last read.
     readable: bool,
-    /// The other end sends nothing more: the end is still to be read.
+    /// True if the other end sends nothing more and the end of the stream is still to be read.
     hung_up: bool,
-    /// Bytes went or came since the last flush.
+    /// True if bytes were sent or received since the last flush.
     moved: bool,
-    /// Why no packet can leave any more. What the peer has still sent is read first.
+    /// The reason why no packet can leave any more. Data that the peer has still sent is read first.
     broken: Option<Why>,
-    /// The owner knows that the link carries nothing more.
+    /// True if the owner knows that the link has ended.
     told: bool,
-    /// Bytes that the socket has taken, and given.
+    /// Bytes written to the socket, and read from it.
     sent: u64,
     received: u64,
-    /// System calls.
+    /// Number of system calls.
     calls: u64,
 }
 
@@ -110,13 +110,13 @@ impl Link {
         }
     }
 
-    /// Has the poller report each change once: when something came, when there is room again, when the other end hung up.
+    /// Registers the socket at the poller, edge-triggered, for new data, new room and the peer's hang-up.
     pub fn watch(&mut self, poller: &Poller, token: Token) -> Result<(), Errno> {
         let edges = Ready::IN | Ready::OUT | Ready::RDHUP | Ready::ET;
         poller.add(&self.socket.descriptor, token.to_word(), edges)
     }
 
-    /// The poller has reported it.
+    /// Notes an event that the poller has reported.
     pub fn handle_ready(&mut self, ready: Ready) {
         self.hung_up |= ready.intersects(Ready::RDHUP | Ready::HUP | Ready::ERR);
         if ready.intersects(Ready::IN | Ready::RDHUP | Ready::HUP | Ready::ERR) {
@@ -124,83 +124,84 @@ impl Link {
         }
     }
 
-    /// True if packets, or what the owner is to be told, are here or may be in the socket.
+    /// Returns true if packets, or reports for the owner, are here or may be in the socket.
     #[inline]
     pub fn may_deliver(&self) -> bool {
         self.incoming.has_packet() || self.is_readable() || self.incoming.asks() || self.incoming.is_corrupt()
     }
 
-    /// True if the socket may hold something that is to be read.
+    /// Returns true if the socket may have data to read.
     #[inline]
     pub fn is_readable(&self) -> bool {
         self.readable && self.may_read()
     }
 
-    /// True if the end of a pass has something to do with it.
+    /// Returns true if the link needs work at the end of a pass.
     #[inline]
     pub fn is_to_be_flushed(&self) -> bool {
         self.moved || self.has_unsent() || self.incoming.owes(false)
     }
 
-    /// True if it is to be looked at before a sleep: an acknowledgement is owed, or the owner waits for room.
+    /// Returns true if the link needs a check before a sleep: an acknowledgement is owed, or the owner waits
+    /// for room.
     #[inline]
     pub fn is_unrested(&self) -> bool {
         self.refused || self.incoming.owes(true) || self.outgoing.waits_for_room()
     }
 
-    /// System calls that were made for it.
+    /// Returns the number of system calls made for the link.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Whether packets can still leave.
+    /// Returns true if packets can still leave.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.broken.is_none()
     }
 
-    /// Whether packets may still come.
+    /// Returns true if packets may still arrive.
     fn may_read(&self) -> bool {
         self.incoming.is_open()
     }
 
-    /// Whether the socket has not taken all there is.
+    /// Returns true if the socket has not taken all output.
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.is_open() && (self.lone_ack_sent < HEAD || self.outgoing.has_unsent())
     }
 
-    /// Whether all that was sent is confirmed by the other end's kernel, or never will be.
+    /// Returns true if the other end's kernel has confirmed all output, or never will.
     pub fn is_drained(&self) -> bool {
         !self.is_open()
             || !self.has_unsent()
                 && kernel::unconfirmed(&self.socket.descriptor).is_ok_and(|bytes| bytes == 0)
     }
 
-    /// Bytes that the socket has taken.
+    /// Returns the number of bytes written to the socket.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Bytes that the socket has given.
+    /// Returns the number of bytes read from the socket.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Its addresses, here and there, while it is connected.
+    /// Returns its local and remote address, while it is connected.
     pub fn ends(&self) -> [Option<SocketAddr>; 2] {
         let (here, there) =
             (net::getsockname(&self.socket.descriptor), net::getpeername(&self.socket.descriptor));
         [here.ok(), there.ok().flatten()].map(|address| address?.try_into().ok())
     }
 
-    /// For how long nothing was heard of the other end's kernel though something was sent; nothing if it answers.
+    /// Returns the time since the other end's kernel last answered, if an answer is due; none if it answers.
     pub fn silence(&self) -> Option<Duration> {
         let waits = self.is_open() && (self.has_unsent() || self.outgoing.kept() > 0);
         waits.then(|| kernel::silence(&self.socket.descriptor).ok().flatten()).flatten()
     }
 
-    /// Whether a packet may leave in this pass.
+    /// Fails unless a packet may leave in this pass.
     #[inline]
     fn admit(&mut self, pass: u32) -> Result<(), Busy> {
         if self.is_open() && self.busy_in != Some(pass) && !self.has_unsent() {
@@ -210,13 +211,13 @@ impl Link {
         Err(Busy)
     }
 
-    /// Whether a packet may leave in this pass and there is room for it.
+    /// Returns true if a packet may leave in this pass and there is room for it.
     #[inline]
     pub fn admits(&mut self, pass: u32, bulk: usize, class: Class) -> bool {
         self.admit(pass).is_ok() && self.outgoing.admit(bulk, class).is_ok()
     }
 
-    /// What was claimed leaves, as far as the socket takes it.
+    /// Sends the claimed packet, as far as the socket takes it.
     #[inline]
     pub fn commit(&mut self, pass: u32, header: Header) {
         let ack = self.incoming.tell();
@@ -225,7 +226,7 @@ impl Link {
         self.write();
     }
 
-    /// A packet whose bulk stays where it is leaves, as far as the socket takes it.
+    /// Sends a packet with a lent bulk, as far as the socket takes it.
     pub fn lend(
         &mut self,
         pass: u32,
@@ -242,8 +243,8 @@ impl Link {
         Ok(())
     }
 
-    /// The end of a pass: the rest of what was sent leaves, and an acknowledgement that is due, or with `all` any. Says
-    /// whether any byte has left or come since the last one.
+    /// Ends a pass: sends the rest of the output, and an acknowledgement if it is due, or with `all` any owed
+    /// one. Returns true if any byte was sent or received since the last call.
     #[inline]
     pub fn flush(&mut self, all: bool) -> bool {
         if self.has_unsent() {
@@ -257,13 +258,13 @@ impl Link {
         std::mem::take(&mut self.moved)
     }
 
-    /// Whether a packet may leave where one could not. Reported once.
+    /// Returns true if a packet may leave after one was refused. It reports this once.
     pub fn room_came(&mut self, pass: u32) -> bool {
         let free = self.is_open() && self.busy_in != Some(pass) && !self.has_unsent();
         self.outgoing.room_came() | (free && std::mem::take(&mut self.refused))
     }
 
-    /// Writes what the socket takes.
+    /// Writes output until the socket takes no more.
     fn write(&mut self) {
         while self.is_open() && self.lone_ack_sent < HEAD {
             self.calls += 1;
@@ -294,13 +295,13 @@ impl Link {
         }
     }
 
-    /// Reads what has come, if the socket may hold something. Says why the connection ended, once.
+    /// Reads arrived data if the socket may have some. Returns the reason for the connection's end, once.
     #[inline]
     pub fn read(&mut self) -> Option<Why> {
         if !std::mem::take(&mut self.drained) { self.read_now() } else { None }
     }
 
-    /// Reads what has come.
+    /// Reads arrived data.
     pub fn read_now(&mut self) -> Option<Why> {
         if !self.may_read() {
             return None;
@@ -337,18 +338,19 @@ impl Link {
         self.outgoing.give_up_kept();
         self.lone_ack_sent = HEAD;
         self.socket.over = true;
-        // Whatever failed before, that was the end of the stream.
+        // This replaces earlier errors: it was the end of the stream.
         self.broken = Some(Why::Finished);
         self.end(Why::Finished)
     }
 
-    /// Says that this rank has finished, and nothing more; only where all that was sent is acknowledged.
+    /// Reports that this rank has finished, unless data is unacknowledged. The link sends nothing afterwards.
     pub fn finish(&mut self) {
         if !self.is_open() || self.has_unsent() || self.outgoing.kept() > 0 {
             return;
         }
         let frame = wire::last_frame(self.incoming.tell());
-        // It leaves in one segment with the end of the stream. What the socket does not take of it is a link that was lost.
+        // The frame leaves in one segment with the end of the stream. If the socket does not take it whole,
+        // the peer sees a lost link.
         self.calls += 2;
         let _ = net::send(
             &self.socket.descriptor,
@@ -367,13 +369,13 @@ impl Link {
         (!std::mem::replace(&mut self.told, true)).then_some(why)
     }
 
-    /// No packet leaves any more. Says so once.
+    /// Stops sending. Returns the reason, once.
     pub fn give_up(&mut self, why: Why) -> Option<Why> {
         self.broken.get_or_insert_with(|| why.clone());
         (!std::mem::replace(&mut self.told, true)).then_some(why)
     }
 
-    /// Closes the connection; what is left of it.
+    /// Closes the connection and returns its unacknowledged data.
     pub fn into_unacked(self) -> Unacked {
         let Self { socket, generation, outgoing, incoming, .. } = self;
         drop(socket);
@@ -381,7 +383,7 @@ impl Link {
     }
 }
 
-/// Without a signal when the peer has gone.
+/// Sends bytes, without a signal if the peer has gone.
 #[inline]
 fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)

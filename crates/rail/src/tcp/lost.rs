@@ -1,4 +1,4 @@
-//! Why there is no connection to a peer (any more).
+//! Errors of attempts to connect, and reasons for the end of a connection.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,53 +9,53 @@ use rustix::io::Errno;
 use super::handshake::HandshakeError;
 use crate::Lost;
 
-/// A peer to whom no connection could be made.
+/// A peer that no attempt to connect reached.
 #[derive(Debug, thiserror::Error)]
 #[error("{peer}: no address leads there{}", List(tried))]
 pub struct ConnectFailure {
     /// The peer.
     pub peer: Rank,
-    /// The addresses, and why each of them did not lead there.
+    /// The addresses, each with its error.
     pub tried: Vec<(SocketAddr, AddressFailure)>,
 }
 
-/// What became of a connection.
+/// The reason why a connection ended.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Why {
     /// The other end closed it, or its process ended.
     #[error("the other end closed the connection")]
     Closed,
-    /// The other end has finished its part of the job.
+    /// The other end has finished.
     #[error("the other end has finished")]
     Finished,
-    /// The system says that it is no more.
+    /// The system reports an error.
     #[error("the connection broke: {0}")]
     Broken(Errno),
-    /// The other end has lost it and makes another.
+    /// The other end has lost the connection and makes another.
     #[error("the other end has given the connection up and makes another")]
     Replaced,
 }
 
 impl Why {
-    /// What the owner of a link is told.
+    /// Returns the report for the owner of a link.
     pub fn of(self, link: LinkId) -> Lost {
         Lost { link, why: self.to_string(), finished: matches!(self, Self::Finished) }
     }
 }
 
-/// Why one address did not lead to the peer.
+/// The error of an address that did not lead to the peer.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressFailure {
-    /// The system says so.
+    /// The system reports an error.
     #[error("{0}")]
     System(#[from] Errno),
-    /// Who answered there is not the peer.
+    /// The process that answered is not the peer.
     #[error("{0}")]
     Refused(#[from] HandshakeError),
-    /// Who answered there closed the connection instead of answering: it does not believe us.
+    /// The other end closed the connection during the handshake: it refuses this rank.
     #[error("it hung up before the handshake was over (another job or key?)")]
     HungUp,
-    /// Nothing came for too long.
+    /// The other end was silent for too long.
     #[error("no answer in time: {}", Errno::TIMEDOUT)]
     Silent,
 }

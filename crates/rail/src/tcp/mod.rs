@@ -1,22 +1,24 @@
-//! Ranks of several machines: connections of TCP.
+//! The driver for ranks of several machines: TCP connections.
 //!
-//! A rank listens on the addresses it was given (`acceptor`); a pair of ranks has one connection, made when one of them first
-//! wants it (`connector`), after both have proven that they belong to the job ([`handshake`]). Frames (`wire`) go both routes
-//! over it (`link`). This driver starts no thread and never waits except in [`crate::Rail::sleep`]; how ranks learn of each
-//! other's addresses is the owner's business.
+//! A rank listens on its addresses (`acceptor`). A pair of ranks has one connection, made when one of them
+//! first needs it (`connector`). Both prove first that they belong to the job ([`handshake`]). Frames
+//! (`wire`) travel both ways over it (`link`). This driver starts no thread and never waits except in
+//! [`crate::Rail::sleep`]. Its owner exchanges the addresses of ranks.
 //!
 //! ```text
 //!   claim, commit, lend ─▶ Outgoing: kept until acknowledged ─▶ socket ═══ socket ─▶ Incoming ─▶ poll, land, release
 //!                    ◀──────── acknowledgements, in every frame that goes the other way ────────
 //! ```
-//! *Busy.* A packet leaves in its commit. Its link is busy for the rest of the pass, and as long as the system has not taken all
-//! of it; what is to be sent meanwhile waits in the layer above, which puts it together.
+//! *Busy.* A packet leaves in its commit. Its link is busy for the rest of the pass, and until the system has
+//! taken the whole packet. Meanwhile further messages wait in the layer above, which combines them.
 //!
-//! *Two connections at once.* The rank that answers decides. A rank that connects to a higher one leaves the connection of that
-//! rank unanswered until its own has come about or failed; a higher rank accepts that of a lower one and drops its own. So the
-//! lower rank's is used, and no packet was on the other. Of ranks of two jobs, those of the job with the lower number are the lower ones.
+//! *Two connections at once.* The accepting rank decides. A rank that dials a higher one does not answer that
+//! rank's dial until its own has succeeded or failed. A higher rank accepts the dial of a lower one and drops
+//! its own. So the lower rank's connection is used, and the other one carried no packet. Of two jobs, the job
+//! with the lower number has the lower ranks.
 //!
-//! *Acknowledgements* count what the peer's library has released. They give room back, and say what need not be kept.
+//! *Acknowledgements* count the packets that the peer's library has released. They return room and end the
+//! need to keep packets.
 
 mod acceptor;
 mod address;
@@ -68,19 +70,19 @@ use worklists::Worklists;
 
 use crate::{Caps, Distance, LinkTraits, Lost, Member, OpenError, OtherRanks, Verbs};
 
-/// How long an attempt to connect may take.
+/// Time limit of an attempt to connect, in ns.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// How much the rail holds, and for how long. The first two are the same in all ranks.
+/// Limits of the rail's memory and times. The first two are equal in all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpLimits {
     /// Packets a link holds in each direction; rounded up to a power of two, at least 16.
     pub cells: u32,
     /// Bytes of bulk a link holds in each direction, at least 256.
     pub payload: usize,
-    /// Accepted connections whose other end has not proven itself.
+    /// Most accepted connections that are not authenticated yet.
     pub unproven: usize,
-    /// How long the attempts to reach a peer may take, and a handshake.
+    /// Time limit in ns of an attempt to reach a peer, and of a handshake.
     pub connect_timeout_ns: u64,
 }
 
@@ -90,16 +92,16 @@ impl Default for TcpLimits {
     }
 }
 
-/// How far a link has come. All are numbers of packets, which wrap.
+/// The progress of a link, as packet numbers, which wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// The next packet to be committed here.
     pub committed: u32,
     /// The oldest packet that the peer has not acknowledged.
     pub acknowledged: u32,
-    /// The next packet to come from the peer.
+    /// The next packet to arrive from the peer.
     pub expected: u32,
-    /// The next packet the peer was told to be wanted.
+    /// The packet number last acknowledged to the peer.
     pub told: u32,
 }
 
@@ -107,7 +109,7 @@ pub struct Progress {
 pub struct Tcp {
     number: u8,
     credentials: Credentials,
-    /// Ranks of other jobs.
+    /// Ranks of connected jobs.
     others: Arc<[OtherRanks]>,
     sizes: Sizes,
     connect_timeout_ns: u64,
@@ -122,35 +124,35 @@ pub struct Tcp {
     acceptor: Acceptor,
     /// Watches the acceptor and connectors.
     handshake_poller: Poller,
-    /// What of it was ready.
+    /// Its events.
     ready: Vec<ReadyDescriptor>,
-    /// Something of it may be ready.
+    /// True if it may have events.
     handshakes_ready: bool,
-    /// The time when it was told last.
+    /// The time last reported by the owner.
     now_ns: Option<u64>,
-    /// Watches that and the links.
+    /// Watches the handshake poller and the links.
     poller: Poller,
-    /// How often it is asked.
+    /// Limits the calls of the poller.
     poll_interval: PollInterval,
-    /// This pass asks the system what came.
+    /// True if this pass calls the poller.
     asks: bool,
     /// The links that need attention.
     lists: Worklists,
-    /// Links of which the owner was not told.
+    /// Links that were not reported to the owner yet.
     opened: VecDeque<LinkId>,
     lost: VecDeque<Lost>,
     failures: VecDeque<ConnectFailure>,
-    /// Bytes sent over links that are no more.
+    /// Bytes sent over links that have ended.
     sent_before: u64,
-    /// System calls for links that are no more, and how often pollers were asked.
+    /// System calls for links that have ended, and the number of polls.
     calls_before: u64,
     polls: u64,
-    /// Counts passes.
+    /// The number of the pass.
     pass: u32,
 }
 
 impl TcpLimits {
-    /// Those of a job's rails.
+    /// Returns the limits for the rails of a job.
     pub fn of_jobs() -> TcpLimits {
         TcpLimits { connect_timeout_ns: CONNECT_TIMEOUT_NS, ..TcpLimits::default() }
     }
@@ -162,7 +164,7 @@ impl TcpLimits {
 }
 
 impl Tcp {
-    /// What a rail with these limits can do.
+    /// Returns the capabilities of a rail with these limits.
     pub fn capabilities(limits: TcpLimits) -> Caps {
         let sizes = limits.sizes();
         Caps {
@@ -182,7 +184,8 @@ impl Tcp {
         }
     }
 
-    /// Opens a rail of a rank, which listens on those of `addresses` that it can ([`crate::Driver::take_refused`]).
+    /// Opens a rail of a rank that listens on `addresses`. Those that fail are left out
+    /// ([`crate::Driver::take_refused`]).
     ///
     /// # Errors
     /// The system has no descriptor or memory left.
@@ -213,7 +216,7 @@ impl Tcp {
                 key,
                 cells,
                 payload: payload as u32,
-                // Routers may change addresses, and a rank has several.
+                // The names stay empty: routers may change addresses, and a rank has several.
                 sockets: SocketNames::default(),
             },
             others: Arc::default(),
@@ -245,24 +248,24 @@ impl Tcp {
         })
     }
 
-    /// Whose rail it is.
+    /// Returns the rank of this rail.
     pub fn me(&self) -> Rank {
         self.credentials.me
     }
 
-    /// Where peers reach this rank, one for each address it listens on.
+    /// Returns the sockets at which peers reach this rank, one for each address it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.acceptor.addresses()
     }
 
-    /// Reads what has come on every link, without handing it out.
+    /// Reads arrived data on every link, without delivering it.
     pub fn fetch(&mut self) {
         for at in 0..self.incoming.len() {
             self.read_link(self.incoming[at], Link::read_now);
         }
     }
 
-    /// Reads from a link, and notes what became of it.
+    /// Reads from a link, and notes its new state.
     #[inline]
     fn read_link(&mut self, id: LinkId, read: impl FnOnce(&mut Link) -> Option<Why>) {
         let Some(link) = self.links[id.peer().0 as usize].as_deref_mut() else { return };
@@ -272,7 +275,8 @@ impl Tcp {
         self.lists.note(id, link);
     }
 
-    /// Asks the system which links are ready, after a sleep of at most so long if none is; says whether there may be more.
+    /// Polls the system for ready links, and sleeps up to `at_most` if none is. Returns true if there may be
+    /// more.
     fn poll_links(&mut self, at_most: Option<Duration>) -> bool {
         self.polls += 1;
         let Self { poller, links, lists, number, handshakes_ready, poll_interval, .. } = self;
@@ -288,7 +292,7 @@ impl Tcp {
         })
     }
 
-    /// Reads all that has come, except where the owner is to say first where a bulk goes.
+    /// Reads all arrived data, except where the owner must first decide on the place of a bulk.
     fn read_ready(&mut self) {
         for at in 0..self.lists.ready.len() {
             let id = self.lists.ready[at];
@@ -306,13 +310,14 @@ impl Tcp {
         }
     }
 
-    /// System calls on sockets and pollers since the rail was opened, but for those that make connections.
+    /// Returns the number of system calls on sockets and pollers since opening, without those that make
+    /// connections.
     pub fn system_calls(&self) -> u64 {
         let links = self.links.iter().flatten().map(|link| link.calls());
         self.calls_before + self.polls + links.sum::<u64>()
     }
 
-    /// How far a link has come.
+    /// Returns the progress of a link.
     pub fn progress(&self, link: LinkId) -> Option<Progress> {
         let link = self.links.get(link.peer().0 as usize)?.as_ref()?;
         let (outgoing, incoming) = (&link.outgoing, &link.incoming);
@@ -324,8 +329,8 @@ impl Tcp {
         })
     }
 
-    /// Whether all that was sent has reached the peers' hosts, as far as they can still be reached: then this rail can be
-    /// closed, and what is under way is still read there.
+    /// Returns true if all output has reached the hosts of the reachable peers. Then this rail can be closed;
+    /// the peers still read the data.
     pub fn is_drained(&self) -> bool {
         self.links.iter().flatten().all(|link| link.is_drained())
     }

@@ -1,4 +1,4 @@
-//! The control path of a rail, fulfilled by [`Tcp`].
+//! [`crate::Network`] and [`crate::Driver`] for [`Tcp`].
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,8 @@ use super::{Pair, Tcp, TcpLimits};
 use crate::{Driver, LinkReport, Member, Network, OpenError, OtherRanks, Rail, Totals, Unreachable};
 
 impl Driver for Tcp {
-    /// The ports are addresses of this host ([`Interface::ports`](super::interfaces::Interface::ports)).
+    /// Opens a rail on ports that are addresses of this host
+    /// ([`Interface::ports`](super::interfaces::Interface::ports)).
     fn open(number: u8, member: Member, ports: &[String]) -> Result<Self, OpenError> {
         let addresses: Vec<IpAddr> = ports.iter().filter_map(|port| port.parse().ok()).collect();
         Tcp::listen(number, member, &addresses, TcpLimits::of_jobs())
@@ -32,7 +33,7 @@ impl Network for Tcp {
 
     fn introduce(&mut self, peer: Rank, address: &[u8]) -> bool {
         let Some(place) = self.routes.get(peer.0 as usize).map(|_| peer.0 as usize) else { return false };
-        // A rank that listens nowhere on this network is not on it.
+        // A rank that listens nowhere on this network is not part of it.
         if peer == self.me() || self.acceptor.addresses().is_empty() {
             return false;
         }
@@ -90,13 +91,13 @@ impl Network for Tcp {
         self.lists.unacknowledged > 0
     }
 
-    /// A system call for each link with packets that are not acknowledged.
+    /// Returns the silent links, with one system call for each link with unacknowledged packets.
     fn silent_links(&self) -> Vec<(LinkId, Duration)> {
         let silence = |id: &LinkId| Some((*id, self.links[id.peer().0 as usize].as_ref()?.silence()?));
         self.incoming.iter().filter_map(silence).collect()
     }
 
-    /// One descriptor for all sockets.
+    /// Returns the one descriptor for all sockets.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.poller.as_fd())
     }
@@ -141,7 +142,7 @@ impl Network for Tcp {
         totals
     }
 
-    /// Two system calls.
+    /// Describes the link to a peer, with two system calls.
     fn report_link(&self, peer: Rank) -> Option<LinkReport> {
         let link = self.links.get(peer.0 as usize)?.as_ref()?;
         let [here, there] = link.ends().map(|end| end.map_or(String::new(), |end| end.to_string()));

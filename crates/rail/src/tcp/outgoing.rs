@@ -1,15 +1,16 @@
-//! What a link has to send: packets filled in place or lent, kept until they are acknowledged.
+//! The output of a link: packets filled in place or lent, kept until they are acknowledged.
 //!
-//! Owns the memory of the frames from their claim to their acknowledgement, and the shares of lent bulk. Never writes to a
-//! socket: it shows what is unsent and is told how much of it was sent.
+//! Owns the memory of frames from claim to acknowledgement, and the shares of lent bulk. Never writes to a
+//! socket: it shows unsent bytes and is told how many of them were sent.
 //!
 //! ```text
 //!   memory  │ free │ kept frames … head▸  free  │ skipped │
 //! ```
-//! Frames are contiguous; one that would not fit before the end begins at the start. Room is counted in packets and in
-//! bytes of bulk, lent ones too (invariant I5). The memory holds as many bytes as both together allow, plus what one
-//! frame can skip at the end, so a claim that the counts admit always finds its bytes free. Only the newest packet can be
-//! unsent in part: the next one is claimed after it has left.
+//! Frames are contiguous; one that does not fit before the end begins at the start. Room is counted in
+//! packets and in bytes of bulk, including lent bulk (invariant I5). The memory holds the bytes that both
+//! limits allow, plus the bytes that one frame can skip at the end. So a claim that the counts admit always
+//! finds its bytes free. Only the newest packet can be partly unsent: the next one is claimed after it has
+//! left.
 
 use canele_mem::window::Window;
 use std::collections::VecDeque;
@@ -22,18 +23,19 @@ use super::vectors::Lent;
 use super::wire::{self, HEAD, View};
 use crate::{Bulk, Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, UnackedPacket};
 
-/// Of large messages that were not asked for, one in so many is measured and acknowledged at once; the others with what goes the other way.
+/// Among large messages sent without a handshake, one of this number is measured and acknowledged at once.
+/// The others are acknowledged with packets of the other direction.
 const MEASURED: u32 = 32;
 
-/// Bytes counted since the link began.
+/// Bytes counted since the link was made.
 #[derive(Clone, Copy, Default)]
 struct Count {
     bulk: u64,
-    /// Of these, those of streams.
+    /// Bytes of streams among them.
     stream: u64,
 }
 
-/// Where a kept packet is, and what had been counted when it was committed, itself included.
+/// The position of a kept packet, and the counts at its commit, including itself.
 #[derive(Clone, Copy, Default)]
 struct FramePlace {
     start: usize,
@@ -47,40 +49,42 @@ struct Claimed {
     class: Class,
 }
 
-/// What the socket has not taken of the newest packet.
+/// The part of the newest packet that the socket has not taken.
 #[derive(Clone, Copy, Default)]
 struct Unsent {
     at: usize,
     end: usize,
-    /// Bytes of lent bulk behind these.
+    /// Bytes of lent bulk after these.
     lent: usize,
 }
 
-/// From here to the peer.
+/// The sending end of a link.
 pub struct Outgoing {
     sizes: Sizes,
     memory: Box<[u8]>,
-    /// Where the next frame begins, if it fits there.
+    /// The start of the next frame, if it fits there.
     head: usize,
     claimed: Option<Claimed>,
     unsent: Unsent,
-    /// The number of the next packet, and of the oldest that is not acknowledged.
+    /// Numbers of the next packet, and of the oldest unacknowledged one.
     next: u32,
     acknowledged: u32,
-    /// By number.
+    /// Indexed by packet number.
     places: Box<[FramePlace]>,
     committed: Count,
     acknowledged_count: Count,
     /// The lent bulk of kept packets, with their numbers.
     lent: VecDeque<(u32, OutShare)>,
-    /// The memory of the newest packet, of which a copy is kept, while part of it is unsent: so its user knows when it has left.
+    /// The user's memory of the newest packet while part of it is unsent, although a copy is kept. So the
+    /// user knows when the packet has left.
     leaving: Option<OutShare>,
-    /// Lent memory was given back, and the request that waits for it was not told.
+    /// True if lent memory was given back and the waiting request was not notified.
     given_back: bool,
-    /// Large packets that are not of streams.
+    /// Number of large packets that are not of streams.
     large_messages: u32,
     pub pace: Pace,
-    /// What was acknowledged when a claim failed. A later claim that succeeds does not end it (invariant I6).
+    /// The acknowledged packet number when a claim failed. A later claim that succeeds does not clear it
+    /// (invariant I6).
     starved: Option<u32>,
 }
 
@@ -107,23 +111,23 @@ impl Outgoing {
         }
     }
 
-    /// Packets that are kept.
+    /// Returns the number of kept packets.
     #[inline]
     pub fn kept(&self) -> u32 {
         self.next.wrapping_sub(self.acknowledged)
     }
 
-    /// The number of the next packet.
+    /// Returns the number of the next packet.
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Bytes of bulk that are not acknowledged.
+    /// Returns the number of unacknowledged bytes of bulk.
     pub fn under_way(&self) -> u64 {
         self.committed.bulk - self.acknowledged_count.bulk
     }
 
-    /// Whether there is room for a packet. If not, the owner is told when some comes.
+    /// Succeeds if there is room for a packet. Otherwise the owner is notified of room later.
     #[inline]
     pub fn admit(&mut self, bulk: usize, class: Class) -> Result<(), Busy> {
         assert!(bulk <= self.sizes.max_bulk(), "a bulk of {bulk} bytes is above the rail's max_bulk");
@@ -142,15 +146,15 @@ impl Outgoing {
             && (class != Class::Stream || self.streamed() <= self.pace.allowance(bulk as u64))
     }
 
-    /// Of the bytes under way, those of streams.
+    /// Returns the bytes of streams among those under way.
     fn streamed(&self) -> u64 {
         self.committed.stream - self.acknowledged_count.stream
     }
 
-    /// Where a frame of so many bytes begins.
+    /// Returns the start of a frame of `len` bytes.
     fn place_for(&mut self, len: usize) -> usize {
         if self.kept() == 0 {
-            // Nothing is in the memory: the part of it that is in the cache is used again.
+            // The memory is empty: the part of it that is in the cache is used again.
             self.head = 0;
         }
         if self.head + len > self.memory.len() { 0 } else { self.head }
@@ -167,7 +171,7 @@ impl Outgoing {
         Ok(Slot { inline: Window::on(inline), bulk: Window::on(bulk) })
     }
 
-    /// What was claimed is unsent from now on.
+    /// Makes the claimed packet the unsent one.
     #[inline]
     pub fn commit(&mut self, header: Header, ack: u32) {
         let Claimed { start, bulk, class } = self.claimed.take().expect("commit without claim");
@@ -178,22 +182,23 @@ impl Outgoing {
         self.append(header, ack, bulk, class, Unsent { at: start, end, lent: 0 });
     }
 
-    /// What stands before the bulk of the newest packet, of which nothing has left.
+    /// Returns the bytes before the bulk of the newest packet, of which nothing has left.
     pub fn before_bulk(&self) -> &[u8] {
         &self.memory[self.unsent.at..self.unsent.at + HEAD + MAX_INLINE_WITH_BULK]
     }
 
-    /// Where the bulk of that packet is kept: it may be written after its commit, if it leaves from elsewhere.
+    /// Returns the kept copy of that packet's bulk. It may be written after the commit if the bulk leaves
+    /// from other memory.
     pub fn bulk_mut(&mut self) -> Window<'_> {
         Window::on(&mut self.memory[self.unsent.at + HEAD + MAX_INLINE_WITH_BULK..self.unsent.end])
     }
 
-    /// The user is not given the memory of the newest packet back before all of that has left.
+    /// Holds the user's memory of the newest packet until all of the packet has left.
     pub fn hold_until_left(&mut self, bulk: OutShare) {
         self.leaving = self.has_unsent().then_some(bulk);
     }
 
-    /// Sends a packet whose bulk stays where it is.
+    /// Sends a packet without copying its bulk.
     pub fn lend(
         &mut self,
         header: Header,
@@ -250,19 +255,19 @@ impl Outgoing {
         (number & (self.sizes.cells - 1)) as usize
     }
 
-    /// Whether the newest packet has not left, or in part.
+    /// Returns true if the newest packet is unsent, whole or in part.
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.unsent.at < self.unsent.end || self.unsent.lent > 0
     }
 
-    /// What is unsent and lies in the link's memory; before what was lent.
+    /// Returns the unsent bytes in the link's memory, which precede lent bytes.
     #[inline]
     pub fn unsent(&self) -> &[u8] {
         &self.memory[self.unsent.at..self.unsent.end]
     }
 
-    /// What is unsent and was lent, readable as long as the packet is kept.
+    /// Returns the unsent lent bytes, readable as long as the packet is kept.
     #[inline]
     pub fn unsent_lent(&self) -> Option<Lent<'_>> {
         if self.unsent.lent == 0 {
@@ -272,7 +277,7 @@ impl Outgoing {
         Some(Lent { stretches: share.stretches(), skip: share.len() - self.unsent.lent })
     }
 
-    /// So many bytes of it were sent.
+    /// Notes that `bytes` bytes were sent.
     #[inline]
     pub fn handle_sent(&mut self, bytes: usize) {
         let staged = bytes.min(self.unsent.end - self.unsent.at);
@@ -283,10 +288,10 @@ impl Outgoing {
         }
     }
 
-    /// All packets before number `ack` are no longer needed.
+    /// Releases all packets before number `ack`.
     ///
     /// # Errors
-    /// So many were not sent: nothing has changed.
+    /// Fails if that packet was not sent; then nothing has changed.
     #[inline]
     pub fn handle_ack(&mut self, ack: u32) -> Result<(), u32> {
         if ack == self.acknowledged {
@@ -305,7 +310,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// The peer has finished and acknowledges nothing more: nothing is kept for it.
+    /// Releases all kept packets, because the peer has finished and acknowledges nothing more.
     pub fn give_up_kept(&mut self) {
         self.acknowledged = self.next;
         self.acknowledged_count = self.committed;
@@ -315,20 +320,21 @@ impl Outgoing {
         self.leaving = None;
     }
 
-    /// True if a claim failed, or lent memory was given back, and the owner has not been told that there is room.
+    /// Returns true if a claim failed or lent memory was given back, and the owner was not notified yet.
     #[inline]
     pub fn waits_for_room(&self) -> bool {
         self.given_back || self.starved.is_some()
     }
 
-    /// Whether room came since a claim failed, or lent memory was given back. Reported once.
+    /// Returns true if room was returned since a claim failed, or lent memory was given back. It reports this
+    /// once.
     pub fn room_came(&mut self) -> bool {
         let acknowledged = self.acknowledged;
         let room = self.starved.take_if(|then| *then != acknowledged).is_some();
         std::mem::take(&mut self.given_back) || room
     }
 
-    /// What the peer has not acknowledged, oldest first.
+    /// Returns the unacknowledged packets, oldest first.
     pub fn into_kept(mut self) -> VecDeque<UnackedPacket> {
         let mut lent = std::mem::take(&mut self.lent).into_iter().peekable();
         let numbers = (0..self.kept()).map(|n| self.acknowledged.wrapping_add(n));
@@ -346,7 +352,7 @@ impl Outgoing {
     }
 }
 
-/// Whether a number comes before another. Numbers wrap; those compared are less than half of all apart.
+/// Returns true if a number comes before another. Numbers wrap; both are less than half of the range apart.
 pub fn is_before(number: u32, other: u32) -> bool {
     (number.wrapping_sub(other) as i32) < 0
 }

@@ -1,27 +1,28 @@
-//! How fast a link carries large packets, measured from their acknowledgements.
+//! Measures the rate of a link for large packets from their acknowledgements.
 //!
-//! Owns the estimates. Reads a clock of its own, and only when a large packet leaves or is acknowledged: short packets are
-//! acknowledged late, so they would tell nothing, and must not pay for it.
+//! Owns the estimates. Reads its own clock, only when a large packet leaves or is acknowledged. Short packets
+//! are acknowledged late, so they carry no information, and must not pay for a clock read.
 //!
-//! The rate is what was acknowledged lately over the time in which such packets were under way, each moment counted once. A rate
-//! for each packet (Cardwell et al., BBR, ACM Queue 14, 2016) would believe the first packets after a rest, which shapers let
-//! pass at any speed. A packet that left alone does not show what the link can carry, unless it shows more than was known; nor does
-//! a message that was not asked for, which may lie with the receiver for a while.
-//! The shortest round trip is believed for a while; then a piece is sent alone, because between others it waits in their queue.
+//! The rate is the bytes acknowledged recently over the time in which such packets were under way, each
+//! moment counted once. A rate for each packet (Cardwell et al., BBR, ACM Queue 14, 2016) would trust the
+//! first packets after a pause. Traffic shapers pass those at any speed. A packet that left alone does not
+//! show the capacity of the link, unless it shows more than was known. Neither does a message sent without a
+//! handshake, which may wait at the receiver for a while. The shortest round trip is valid for a while; then
+//! one piece is sent alone, because between others it waits in their queue.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::outgoing::is_before;
 
-/// How long the shortest round trip is believed: routes change.
+/// Validity of the shortest round trip in ns, because routes change.
 const BELIEVED_NS: u64 = 10_000_000_000;
 
-/// The rate is that of so much time with packets under way, at least, and of so many round trips.
+/// Least time with packets under way that the rate covers, in ns and in round trips.
 const LATELY_NS: u64 = 20_000_000;
 const LATELY_TRIPS: u64 = 4;
 
-/// Bytes, and the time in which they were under way.
+/// An amount of bytes, and the time in which they were under way.
 #[derive(Clone, Copy, Default)]
 struct Carried {
     bytes: u64,
@@ -33,7 +34,7 @@ impl Carried {
         (u128::from(self.bytes) * 1_000_000_000 / u128::from(self.time_ns.max(1))) as u64
     }
 
-    /// What lies further back than `most_ns` is forgotten, as if it had been carried evenly.
+    /// Forgets the part older than `most_ns`, as if the bytes had been carried evenly.
     fn forget(&mut self, most_ns: u64) {
         if self.time_ns > most_ns {
             self.bytes = (u128::from(self.bytes) * u128::from(most_ns) / u128::from(self.time_ns)) as u64;
@@ -46,9 +47,9 @@ impl Carried {
 struct Sent {
     number: u32,
     at_ns: u64,
-    /// Bytes of bulk that had been acknowledged.
+    /// Bytes of bulk that were acknowledged at that time.
     acknowledged: u64,
-    /// Its receiver waits for it, behind other pieces.
+    /// True if its receiver waits for it, behind other pieces.
     steady: bool,
 }
 
@@ -56,15 +57,15 @@ struct Sent {
 pub struct Pace {
     start: Instant,
     under_way: VecDeque<Sent>,
-    /// Lately.
+    /// The recent past.
     carried: Carried,
     bytes_per_s: u64,
-    /// Bytes that had been acknowledged when a large packet was acknowledged last, and when that was.
+    /// Bytes acknowledged at the last acknowledgement of a large packet, and its time.
     counted: u64,
     counted_at_ns: u64,
     round_trip_ns: u64,
     round_trip_at_ns: u64,
-    /// The round trip was believed for long enough.
+    /// True if the validity of the round trip has ended.
     stale: bool,
 }
 
@@ -89,13 +90,13 @@ impl Pace {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// A large packet leaves, `acknowledged` bytes after the link's beginning.
+    /// Notes that a large packet leaves, after `acknowledged` acknowledged bytes of the link.
     pub fn handle_sent(&mut self, number: u32, acknowledged: u64, steady: bool) {
         let at_ns = self.now_ns();
         self.under_way.push_back(Sent { number, at_ns, acknowledged, steady });
     }
 
-    /// All packets before number `ack` were acknowledged, `acknowledged` bytes in all.
+    /// Notes that all packets before number `ack` were acknowledged, `acknowledged` bytes in total.
     #[inline]
     pub fn handle_ack(&mut self, ack: u32, acknowledged: u64) {
         if !self.under_way.is_empty() {
@@ -128,20 +129,22 @@ impl Pace {
         self.stale = now_ns - self.round_trip_at_ns > BELIEVED_NS;
     }
 
-    /// Bytes of streams that may be under way when a piece follows: as many as it has, or what the link holds between its
-    /// ends and a quarter more, so that the estimate grows until the link carries no more.
+    /// Returns the bytes of streams that may be under way before a piece of `piece` bytes. It is at least
+    /// `piece`, or else the bytes that the link holds plus a quarter. So the estimate grows up to the
+    /// capacity of the link.
     #[inline]
     pub fn allowance(&self, piece: u64) -> u64 {
         if self.stale { 0 } else { self.holds().max(piece) }
     }
 
-    /// Five quarters of the product of bandwidth and delay.
+    /// Returns five quarters of the product of bandwidth and delay.
     fn holds(&self) -> u64 {
         (u128::from(self.bytes_per_s) * u128::from(self.round_trip_ns) / 800_000_000) as u64
     }
 
-    /// Shortest time lately from the commit of a large packet to its acknowledgement, its transmission included, and bytes of
-    /// bulk acknowledged in a second while such were under way; nothing while none was acknowledged.
+    /// Returns two recent measurements; none before an acknowledgement. The first is the shortest time from
+    /// the commit of a large packet to its acknowledgement, including transmission. The second is the bytes
+    /// of bulk acknowledged per second while such packets were under way.
     pub fn measured(&self) -> Option<(u64, u64)> {
         (self.round_trip_ns > 0).then_some((self.round_trip_ns, self.bytes_per_s))
     }
@@ -151,12 +154,12 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Pieces of 100 bytes over a link of 100,000 bytes a second and 20 milliseconds there and back, as many at once as the cap
-    /// allows; the estimates after `pieces`.
+    /// Simulates a link of 100,000 bytes a second and 20 ms round trip with pieces of 100 bytes. The cap
+    /// limits the pieces under way. Returns the estimates after `pieces`.
     fn run(pieces: u32) -> Pace {
         let mut pace = Pace::default();
         let ms = 1_000_000u64;
-        // When each piece is acknowledged.
+        // The times at which the pieces are acknowledged.
         let (mut due, mut free_ns, mut sent, mut done) = (VecDeque::new(), 0, 0, 0u32);
         let mut now_ns = ms;
         while done < pieces {
@@ -190,7 +193,7 @@ mod tests {
     fn what_a_shaper_lets_pass_after_a_rest_is_not_believed() {
         let mut pace = Pace::default();
         let (mut number, mut done, mut now_ns) = (0u32, 0u64, 1_000_000u64);
-        // Pieces of 16 KB, always two under way, each acknowledged `apart_ns` after the one before.
+        // Sends pieces of 16 KB, always two under way, acknowledged at intervals of `apart_ns`.
         let mut run = |pace: &mut Pace, pieces: u32, apart_ns: u64| {
             for n in 0..pieces + 1 {
                 let sent = Sent { number, at_ns: now_ns, acknowledged: done, steady: n > 0 };

@@ -1,15 +1,15 @@
-//! How often a rail asks the system whether anything came: in every pass while its links carry something, seldom while they are idle.
+//! The polling interval of a rail: every pass while its links are active, rarely while they are idle.
 //!
-//! Knows no link. A rank that sleeps is woken by the system and asks nothing.
+//! Knows no link. A sleeping rank is woken by the system and does not poll.
 
 use std::time::{Duration, Instant};
 
-/// So many passes after something was sent or came a rail is idle: some time longer than an answer takes.
+/// Passes after the last traffic until a rail is idle. They last somewhat longer than an answer takes.
 const LIVELY_PASSES: u32 = 256;
-/// A rail that is idle asks no sooner again.
+/// Least interval between polls of an idle rail.
 const PERIOD: Duration = Duration::from_micros(2);
 
-/// See the module's text.
+/// Limits the polls of a rail; see the module's text.
 pub struct PollInterval {
     /// Passes left before the rail is idle.
     lively: u32,
@@ -21,13 +21,13 @@ impl PollInterval {
         Self { lively: LIVELY_PASSES, asked: None }
     }
 
-    /// Something was sent, or came.
+    /// Notes that something was sent or received.
     #[inline(always)]
     pub fn renew(&mut self) {
         self.lively = LIVELY_PASSES;
     }
 
-    /// Whether a pass asks the system.
+    /// Returns true if this pass polls the system.
     #[inline]
     pub fn is_due(&mut self) -> bool {
         if self.lively > 0 {

@@ -1,4 +1,4 @@
-//! The rail contract, fulfilled by [`Tcp`].
+//! The rail contract for [`Tcp`].
 
 use std::time::Duration;
 
@@ -21,13 +21,14 @@ impl Tcp {
         self.links.get_mut(link.peer().0 as usize)?.as_deref_mut()
     }
 
-    /// Whether this pass looks only at links that are known to be ready.
+    /// Returns true if this pass checks only links that are known to be ready.
     #[inline]
     fn is_listed(&self) -> bool {
         !self.asks || self.incoming.len() > FEW
     }
 
-    /// Whether a packet can be claimed on a link in this pass; a link that cannot is looked at again.
+    /// Returns true if a packet can be claimed on a link in this pass; otherwise the link is listed for
+    /// another check.
     #[inline]
     fn admits(&mut self, link: LinkId, bulk: usize, class: Class) -> bool {
         let Self { links, lists, pass, .. } = self;
@@ -41,7 +42,7 @@ impl Tcp {
         admits
     }
 
-    /// Sends a packet whose bulk lies elsewhere, and notes what became of the link.
+    /// Sends a packet whose bulk lies outside of the link's memory, and notes the link's new state.
     #[inline]
     fn send_on(
         &mut self,
@@ -56,7 +57,7 @@ impl Tcp {
         sent
     }
 
-    /// Whether anything is here that the owner is to deal with before it sleeps.
+    /// Returns true if the owner has work before it sleeps.
     fn something_came(&mut self) -> bool {
         let Self { lists, links, lost, failures, pass, .. } = self;
         lists.prune_ready(links);
@@ -65,7 +66,7 @@ impl Tcp {
     }
 }
 
-/// So many links are read in each pass without asking first which are ready: that would cost as much.
+/// Most links that each pass reads without polling first, because polling would cost as much.
 const FEW: usize = 2;
 
 impl Rail for Tcp {
@@ -152,8 +153,8 @@ impl Rail for Tcp {
         !self.lists.flush.is_empty() && self.lists.flush(&mut self.links, false)
     }
 
-    /// Begins a pass, reads every socket that is ready, and sends the rest of what was sent and what is owed to peers. What
-    /// comes later makes its descriptor ready, so no wake-up is lost.
+    /// Begins a pass, reads every ready socket, and sends remaining output and owed acknowledgements. Later
+    /// data makes its descriptor ready, so no wake-up is lost.
     fn arm(&mut self) -> Armed {
         let met = self.step_connections();
         self.begin_pass();

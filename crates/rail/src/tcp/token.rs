@@ -1,32 +1,32 @@
-//! What a socket is, in the word that the poller gives back for it.
+//! The identity of a socket in the poller's event word.
 //!
-//! A token names a place, so the socket is found without a search. A place may have another socket by the time its event is
-//! looked at: that one is then tried without need.
+//! A token names a slot, so the socket is found without a search. The slot may hold another socket when the
+//! event is processed: that one is then tried needlessly.
 
 use canele_sys::ids::Rank;
 
 /// A socket of the rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Token {
-    /// A listener, by its place.
+    /// A listener, by its index.
     Listener(usize),
-    /// An unauthenticated connection, by its place.
+    /// An unauthenticated connection, by its slot.
     Accepted(usize),
     /// An authenticated connection of a peer that waits to be accepted.
     Waiting(Rank),
-    /// A connection to a peer that is being made.
+    /// An attempt to connect to a peer.
     Connecting(Rank),
     /// The link to a peer.
     Link(Rank),
-    /// The set of all that are no links.
+    /// The poller of all sockets that are not links.
     Handshakes,
 }
 
-/// The kind stands above the place.
+/// Bits of the slot; the kind lies above them.
 const SHIFT: u32 = 32;
 
 impl Token {
-    /// The word for the poller.
+    /// Returns the word for the poller.
     pub fn to_word(self) -> u64 {
         let (kind, place) = match self {
             Self::Listener(place) => (0, place as u64),
@@ -39,7 +39,7 @@ impl Token {
         kind << SHIFT | place
     }
 
-    /// The token of a word that came from the poller.
+    /// Returns the token of a word from the poller.
     pub fn from_word(word: u64) -> Self {
         let place = word as u32;
         match word >> SHIFT {

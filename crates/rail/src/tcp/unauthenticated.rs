@@ -1,11 +1,11 @@
-//! Unauthenticated connections: those that were accepted, and whose other end has not proven itself.
+//! Unauthenticated connections: accepted connections whose other end has not proven its identity.
 //!
-//! Owns a bounded table of them, in which those that show the key have places of their own, and the choice of the one that is evicted
-//! when there is one too many. A connection whose
-//! first flight shows the key stays as long as there is another. Among the others the network with most connections yields, so
-//! that one attacker does not displace a peer of another network, and of its connections a random one, so that no stranger can
-//! foresee which. What has come on a connection is looked at before it is evicted: a peer that has spoken is never displaced by
-//! strangers that have not.
+//! Owns a bounded table of them and chooses the connection to evict when the table is full. Connections that
+//! show the key have entries of their own. A connection whose first flight shows the key stays as long as
+//! there is another. Among the others the network with most connections loses one, so that one attacker does
+//! not displace a peer of another network. The victim is random, so that no stranger can predict it. Received
+//! data of a connection is read before its eviction: strangers that are silent never displace a peer that has
+//! sent its first flight.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -21,23 +21,23 @@ use super::connector::Context;
 use super::handshaking::Handshaking;
 use super::token::Token;
 
-/// Connections that are looked at before one is evicted in any case.
+/// Most connections that are checked before one is evicted in any case.
 const CHANCES: usize = 4;
 
-/// Connections that show the key may be so many times as many as the others: peers that connect at once.
+/// Ratio of the limits for connections that show the key and for others, because many peers connect at once.
 const SHOWING: usize = 16;
 
 /// The table.
 pub struct Unauthenticated {
     table: Slab<Handshaking>,
-    /// How many connections each network has in the table.
+    /// Number of connections of each network in the table.
     by_network: HashMap<IpAddr, u32>,
     most: usize,
     random: u64,
 }
 
 impl Unauthenticated {
-    /// An empty table for `most` connections.
+    /// Makes an empty table for `most` connections.
     pub fn new(most: usize) -> Result<Self, Errno> {
         let mut seed = [0; 8];
         getrandom(&mut seed, GetRandomFlags::empty())?;
@@ -45,23 +45,23 @@ impl Unauthenticated {
         Ok(Self { table: Slab::new(), by_network: HashMap::new(), most, random })
     }
 
-    /// The number of connections.
+    /// Returns the number of connections.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// True if there is one more than there may be.
+    /// Returns true if the table has one connection too many.
     pub fn is_too_full(&self) -> bool {
         let showing = self.table.iter().filter(|(_, at)| at.handshake.shows_key()).count();
         self.table.len() - showing > self.most || showing > SHOWING * self.most
     }
 
-    /// The connection at a place, if there is one.
+    /// Returns the connection in a slot, if there is one.
     pub fn get_mut(&mut self, place: usize) -> Option<&mut Handshaking> {
         self.table.get_mut(place)
     }
 
-    /// Adds a connection; returns its place.
+    /// Adds a connection; returns its slot.
     pub fn insert(&mut self, mut handshaking: Handshaking) -> usize {
         let entry = self.table.vacant_entry();
         let place = entry.key();
@@ -71,7 +71,7 @@ impl Unauthenticated {
         place
     }
 
-    /// Takes the connection at a place out of the table.
+    /// Removes the connection in a slot.
     pub fn remove(&mut self, place: usize) -> Handshaking {
         let handshaking = self.table.remove(place);
         let network = network(handshaking.address.ip());
@@ -84,7 +84,7 @@ impl Unauthenticated {
         handshaking
     }
 
-    /// Drops connections that have lasted too long; returns how many.
+    /// Drops connections that have lasted too long; returns their number.
     pub fn expire(&mut self, context: &Context<'_>) -> u64 {
         let old = |(place, handshaking): (usize, &mut Handshaking)| {
             handshaking.is_too_old(context).then_some(place)
@@ -94,7 +94,7 @@ impl Unauthenticated {
         old.len() as u64
     }
 
-    /// Drops one connection, without a word to its other end; says whether there was one.
+    /// Drops one connection without notifying its other end. Returns true if there was one.
     pub fn evict(&mut self, context: &Context<'_>) -> bool {
         for chance in 1..=CHANCES {
             let Some(place) = self.victim() else { return false };
@@ -104,7 +104,7 @@ impl Unauthenticated {
                 && handshaking.handshake.shows_key();
             if !spoke || chance == CHANCES {
                 let handshaking = self.remove(place);
-                // Resets the connection, which leaves nothing of it in the kernel.
+                // Resets the connection, so that the kernel keeps no state of it.
                 let _ = sockopt::set_socket_linger(handshaking.as_fd(), Some(Duration::ZERO));
                 break;
             }
@@ -112,7 +112,7 @@ impl Unauthenticated {
         true
     }
 
-    /// The place of the connection that is evicted next.
+    /// Returns the slot of the next connection to evict.
     fn victim(&mut self) -> Option<usize> {
         let (mut best, mut victim, mut equals) = ((false, 0), None, 0);
         for (place, handshaking) in &self.table {
@@ -135,7 +135,7 @@ impl Unauthenticated {
     }
 }
 
-/// What counts as one attacker: an address, or as much of one as a host usually has.
+/// Returns the network that counts as one attacker: an IPv4 address, or the IPv6 prefix of a host.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

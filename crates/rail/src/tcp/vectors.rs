@@ -1,6 +1,7 @@
-//! One system call for memory in several places, some of it lent.
+//! Scatter-gather system calls, partly on lent memory.
 //!
-//! Owns nothing. Memory that was lent is passed by address: other processes may write it, so there is no reference to it.
+//! Owns nothing. Lent memory is passed by address and never by reference, because other processes may write
+//! to it.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
@@ -9,20 +10,20 @@ use rustix::io::Errno;
 
 use super::kernel::last_error;
 
-/// Places of one call; what lies in more of them goes with the next.
+/// Most stretches of one call; the rest goes with the next call.
 const MOST: usize = 64;
 const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-/// Lent memory that a call goes on with.
+/// Lent memory, with the position at which a call continues.
 #[derive(Clone, Copy)]
 pub struct Lent<'a> {
-    /// The stretches it consists of.
+    /// The stretches of the memory.
     pub stretches: &'a [(NonNull<u8>, usize)],
-    /// Bytes of them that earlier calls have passed.
+    /// Bytes of them that earlier calls have processed.
     pub skip: usize,
 }
 
-/// Places for one call.
+/// The stretches of one call.
 struct Vectors {
     places: [libc::iovec; MOST],
     used: usize,
@@ -33,7 +34,7 @@ impl Vectors {
         Self { places: [NOWHERE; MOST], used: 0 }
     }
 
-    /// Whether there was a place for it.
+    /// Adds a stretch. Returns false if there is no room for it.
     fn push(&mut self, start: *mut u8, len: usize) -> bool {
         if len == 0 {
             return true;
@@ -46,17 +47,17 @@ impl Vectors {
         true
     }
 
-    /// What is left of lent memory; whether all fitted.
+    /// Adds the rest of lent memory. Returns true if all of it fitted.
     fn push_lent(&mut self, Lent { stretches, mut skip }: Lent<'_>) -> bool {
         stretches.iter().all(|(start, len)| {
             let skipped = skip.min(*len);
             skip -= skipped;
-            // The address stays in its stretch, or is one past it and nothing of it is used.
+            // The address stays in its stretch, or is one past its end with length 0.
             self.push(start.as_ptr().wrapping_add(skipped), len - skipped)
         })
     }
 
-    /// Bytes that fit into all of them.
+    /// Returns the total length of the stretches.
     fn room(&self) -> usize {
         self.places[..self.used].iter().map(|place| place.iov_len).sum()
     }
@@ -74,7 +75,7 @@ fn result(returned: isize) -> Result<usize, Errno> {
     usize::try_from(returned).map_err(|_| last_error())
 }
 
-/// Sends `staged`, then what is left of `lent`; how many bytes left.
+/// Sends `staged`, then the rest of `lent`. Returns the number of bytes sent.
 ///
 /// # Safety
 /// The lent memory is mapped and readable.
@@ -89,8 +90,8 @@ pub unsafe fn send(socket: &OwnedFd, staged: &[u8], lent: Lent<'_>) -> Result<us
     result(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) })
 }
 
-/// Receives into what is left of `lent`, then into `memory`; how many bytes came, and whether more would have found no room. Not all of what
-/// lies in many places is offered at once.
+/// Receives into the rest of `lent`, then into `memory`. Returns the number of bytes, and true if the offered
+/// memory was filled. Memory of many stretches is not offered all at once.
 ///
 /// # Safety
 /// The lent memory is mapped and writable, and no thread of this process uses it otherwise.

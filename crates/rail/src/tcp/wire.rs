@@ -1,21 +1,21 @@
-//! What travels on a connection once its handshake is over: frames, little-endian, one after another.
+//! The frames on a connection after its handshake: little-endian, one after another.
 //!
-//! Owns the layout of a frame and its checks. Never reads a socket, and believes no length before it was compared.
+//! Owns the layout of a frame and its checks. Never reads a socket, and checks every length before use.
 //!
 //! ```text
 //!   0     4      5            6          7         8      12    16         20       24    28
 //!   │ bulk │ kind │ inline_len │ sort     │ version │ flow │ tag │ sequence │ number │ ack │ inline … │ bulk … │
 //!   │ u32  │ u8   │ u8         │ 1 to 4   │ 3       │ u32  │ u32 │ u32      │ u32    │ u32 │
 //! ```
-//! The bulk comes last, so that its receiver can say where it goes before it has come. How many bytes lie beside the header is
-//! known only at the commit, where the bulk lies already at the claim: before a bulk there are always
-//! [`MAX_INLINE_WITH_BULK`] bytes, in use or not.
+//! The bulk comes last, so that its receiver can choose its place before it arrives. The number of bytes
+//! beside the header is known only at the commit, but the bulk is placed at the claim. So there are always
+//! [`MAX_INLINE_WITH_BULK`] bytes before a bulk, used or not.
 //!
-//! *Numbers.* A link numbers its packets from [`FIRST`]; numbers wrap. `ack` says which number the sender of the frame
-//! wants next: all packets before were released by it, and need not be kept for it any longer. A frame of sort
-//! [`SORT_ACK`] says only that, takes no number and is not acknowledged. A packet of sort [`SORT_PROMPT`] is acknowledged soon: its
-//! sender waits for that. A frame of sort [`SORT_LAST`] acknowledges and is the last: its sender has finished its part
-//! of the job, and all that it ever sent was acknowledged.
+//! *Numbers.* A link numbers its packets from [`FIRST`]; numbers wrap. `ack` is the number that the sender of
+//! the frame expects next: it has released all packets before. A frame of sort [`SORT_ACK`] has no other
+//! content, takes no number and is not acknowledged. A packet of sort [`SORT_PROMPT`] is acknowledged soon,
+//! because its sender waits for that. A frame of sort [`SORT_LAST`] acknowledges and is the last one. Its
+//! sender has finished, and all its packets were acknowledged.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ use crate::{Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK};
 pub const VERSION: u8 = 3;
 /// Bytes before the inline ones.
 pub const HEAD: usize = 28;
-/// The number of a link's first packet: close to the wrap, so that numbers wrap early in every life.
+/// The number of a link's first packet. It is close to the wrap, so that numbers wrap early on every link.
 pub const FIRST: u32 = 0xffff_ff00;
 
 const SORT_PACKET: u8 = 1;
@@ -44,15 +44,15 @@ const SEQUENCE: Range<usize> = 16..20;
 const NUMBER: Range<usize> = 20..24;
 const ACK: Range<usize> = 24..28;
 
-/// A frame at the start of some bytes, its lengths checked. Its head is there; the rest may still come.
+/// A frame at the start of some bytes, with checked lengths. Its head is complete; the rest may be missing.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8; HEAD]);
 
 impl<'a> View<'a> {
-    /// The frame that `bytes` start with; none while its head is not whole.
+    /// Returns the frame at the start of `bytes`; none while its head is incomplete.
     ///
     /// # Errors
-    /// No such frame can be, whatever follows.
+    /// The head is invalid.
     #[inline]
     pub fn new(bytes: &'a [u8], max_bulk: usize) -> Result<Option<Self>, Corrupt> {
         let Some(head) = bytes.first_chunk() else { return Ok(None) };
@@ -89,25 +89,25 @@ impl<'a> View<'a> {
         u32::from_le_bytes(self.0[field].try_into().expect("fields of 4 bytes"))
     }
 
-    /// Whether it only acknowledges.
+    /// Returns true if it only acknowledges.
     #[inline]
     pub fn is_ack(&self) -> bool {
         matches!(self.0[SORT], SORT_ACK | SORT_LAST)
     }
 
-    /// Whether its sender has finished: nothing follows.
+    /// Returns true if its sender has finished and no frame follows.
     #[inline]
     pub fn is_last(&self) -> bool {
         self.0[SORT] == SORT_LAST
     }
 
-    /// Whether its sender waits for the acknowledgement.
+    /// Returns true if its sender waits for the acknowledgement.
     #[inline]
     pub fn is_prompt(&self) -> bool {
         self.0[SORT] == SORT_PROMPT
     }
 
-    /// The packet's header.
+    /// Returns the packet's header.
     #[inline]
     pub fn header(&self) -> Header {
         Header {
@@ -119,7 +119,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Bytes of bulk.
+    /// Returns the length of the bulk.
     #[inline]
     pub fn bulk_len(&self) -> usize {
         self.u32(BULK) as usize
@@ -130,32 +130,32 @@ impl<'a> View<'a> {
         self.0[INLINE] as usize
     }
 
-    /// Bytes before the bulk.
+    /// Returns the number of bytes before the bulk.
     #[inline]
     pub fn before_bulk(&self) -> usize {
         HEAD + beside(self.inline_len(), self.bulk_len())
     }
 
-    /// Bytes of the whole frame.
+    /// Returns the length of the whole frame.
     #[inline]
     pub fn frame_len(&self) -> usize {
         self.before_bulk() + self.bulk_len()
     }
 
-    /// The packet's number on its link.
+    /// Returns the packet's number on its link.
     #[inline]
     pub fn number(&self) -> u32 {
         self.u32(NUMBER)
     }
 
-    /// The number that the sender of this frame wants next.
+    /// Returns the number that the sender of this frame expects next.
     #[inline]
     pub fn ack(&self) -> u32 {
         self.u32(ACK)
     }
 }
 
-/// Bytes between the head and the bulk.
+/// Returns the number of bytes between the head and the bulk.
 #[inline]
 pub fn beside(inline_len: usize, bulk: usize) -> usize {
     if bulk == 0 { inline_len } else { MAX_INLINE_WITH_BULK }
@@ -176,12 +176,12 @@ pub fn write_packet(head: &mut [u8; HEAD], header: Header, bulk: u32, number: u3
     head[ACK].copy_from_slice(&ack.to_le_bytes());
 }
 
-/// Says in the head of a packet that its sender waits for the acknowledgement.
+/// Marks in the head of a packet that its sender waits for the acknowledgement.
 pub fn mark_prompt(head: &mut [u8; HEAD]) {
     head[SORT] = SORT_PROMPT;
 }
 
-/// A frame that only acknowledges.
+/// Returns a frame that only acknowledges.
 pub fn ack_frame(ack: u32) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[SORT] = SORT_ACK;
@@ -190,7 +190,7 @@ pub fn ack_frame(ack: u32) -> [u8; HEAD] {
     head
 }
 
-/// A frame that acknowledges and says that its sender has finished.
+/// Returns a frame that acknowledges and reports that its sender has finished.
 pub fn last_frame(ack: u32) -> [u8; HEAD] {
     let mut head = ack_frame(ack);
     head[SORT] = SORT_LAST;

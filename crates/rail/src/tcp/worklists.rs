@@ -1,13 +1,12 @@
-//! Which of the links of a rail need attention.
+//! The lists of a rail's links that need attention.
 //!
-//! Owns the lists. A pass looks at the links that are listed and at no other, so an idle link costs nothing. Each link knows in
-//! which lists it is.
+//! A pass checks only listed links, so an idle link costs nothing. Each link knows the lists that contain it.
 
 use canele_sys::ids::LinkId;
 
 use super::link::Link;
 
-/// The lists that a link is in.
+/// The lists that contain a link.
 #[derive(Default)]
 pub struct Listed {
     ready: bool,
@@ -19,18 +18,18 @@ pub struct Listed {
 /// The links of a rail that need attention.
 #[derive(Default)]
 pub struct Worklists {
-    /// Links on which packets are, or may have come.
+    /// Links with packets, or on which packets may have arrived.
     pub ready: Vec<LinkId>,
-    /// Links that a pass flushes at its end.
+    /// Links to flush at the end of a pass.
     pub flush: Vec<LinkId>,
-    /// Links that are looked at before a sleep.
+    /// Links to check before a sleep.
     pub unrested: Vec<LinkId>,
-    /// How many links have packets that are not acknowledged.
+    /// Number of links with unacknowledged packets.
     pub unacknowledged: usize,
 }
 
 impl Worklists {
-    /// Lists a link wherever its state wants it. To be called after each change of a link.
+    /// Adds a link to the lists that its state requires. Call it after each change of a link.
     #[inline]
     pub fn note(&mut self, id: LinkId, link: &mut Link) {
         if link.may_deliver() && !std::mem::replace(&mut link.listed.ready, true) {
@@ -49,7 +48,7 @@ impl Worklists {
         }
     }
 
-    /// Forgets a link that is no more.
+    /// Removes an ended link.
     pub fn remove(&mut self, id: LinkId, link: &Link) {
         for list in [&mut self.ready, &mut self.flush, &mut self.unrested] {
             list.retain(|other| *other != id);
@@ -57,7 +56,7 @@ impl Worklists {
         self.unacknowledged -= usize::from(link.listed.unacknowledged);
     }
 
-    /// Keeps the ready links that still are.
+    /// Removes links that are no longer ready.
     pub fn prune_ready(&mut self, links: &mut [Option<Box<Link>>]) {
         self.ready.retain(|id| {
             let Some(link) = &mut links[id.peer().0 as usize] else { return false };
@@ -66,8 +65,8 @@ impl Worklists {
         });
     }
 
-    /// Flushes the links that are listed for it, with `all` every one that owes anything. Says whether any byte has left or come
-    /// since the last time.
+    /// Flushes the listed links, and with `all` every link that owes anything. Returns true if any byte was
+    /// sent or received since the last call.
     pub fn flush(&mut self, links: &mut [Option<Box<Link>>], all: bool) -> bool {
         let (mut moved, mut kept) = (false, 0);
         for at in 0..self.flush.len() {
@@ -91,7 +90,7 @@ impl Worklists {
         moved
     }
 
-    /// Says whether there is room again for an owner that waits for it. Reported once.
+    /// Returns true if there is room again for an owner that waits for it. It reports this once.
     pub fn room_came(&mut self, links: &mut [Option<Box<Link>>], pass: u32) -> bool {
         let mut came = false;
         self.unrested.retain(|id| {

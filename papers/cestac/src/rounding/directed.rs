@@ -1,5 +1,5 @@
-//! Operations on floating-point numbers whose results are rounded down and up, by instructions that name their direction
-//! (embedded rounding of AVX-512).
+//! Operations whose results are rounded down and up by instructions with a direction (embedded rounding of
+//! AVX-512).
 //!
 //! The rounding mode of the processor stays as it is: Rust and LLVM assume the default one. The instructions neither
 //! read nor write the register that holds the mode and the exceptions.
@@ -20,12 +20,12 @@ impl DirectedRounding {
     }
 }
 
-/// A number with operations that are rounded by such instructions: `f64` and `f32`. A mask is all ones to round up, 0
+/// A number with operations rounded by such instructions: `f64` and `f32`. A mask is all ones to round up, 0
 /// to round down.
 pub trait Directed: Sized {
-    /// The sum.
+    /// Returns the sum.
     fn directed_sum(self, other: Self, up: u64, proof: DirectedRounding) -> Self;
-    /// The product.
+    /// Returns the product.
     fn directed_product(self, other: Self, up: u64, proof: DirectedRounding) -> Self;
 }
 
@@ -45,8 +45,9 @@ macro_rules! directed {
     };
 }
 
-/// The result of an instruction of two operands in one of both directions. To round up makes the lower result no
-/// number: the minimum is then the upper one, as it is of two zeros, which have the sign of a sum rounded to nearest.
+/// Returns the result of an instruction with two operands in one of both directions. To round up it replaces
+/// the lower result by a NaN. The minimum is then the upper result, also for two zeros, which have the sign
+/// of a sum rounded to nearest.
 #[cfg(target_arch = "x86_64")]
 macro_rules! rounded {
     ($instruction:literal, $minimum:literal, $a:expr, $b:expr, $mask:expr) => {{
@@ -66,7 +67,7 @@ macro_rules! rounded {
     }};
 }
 
-/// There is no proof on other processors.
+/// Other processors have no such proof.
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! rounded {
     ($instruction:literal, $minimum:literal, $a:expr, $b:expr, $mask:expr) => {

@@ -1,26 +1,27 @@
-//! The directions of one operation's roundings, and the instructions that round.
+//! The rounding directions of one operation, and the rounding instructions.
 
 use super::directed::DirectedRounding;
 use super::fused::FusedMultiplyAdd;
 
-/// Instructions by which results are rounded up and down. All have the same results to the last bit.
+/// The instructions that round results up and down. All give the same results to the last bit.
 #[derive(Clone, Copy, Debug)]
 pub enum Instructions {
-    /// Those that name their direction (AVX-512), for sums and products; the others are faster with those below.
+    /// Instructions with a direction (AVX-512) for sums and products; other operations are faster with those
+    /// below.
     Directed(DirectedRounding, FusedMultiplyAdd),
     /// Two samples in a register, and fused multiply-adds for their errors (FMA).
     Fused(FusedMultiplyAdd),
-    /// Those that each processor has.
+    /// Instructions that every processor has.
     Portable,
 }
 
 impl Instructions {
-    /// Returns the fastest that the processor has.
+    /// Returns the fastest instructions of the processor.
     pub fn fastest() -> Self {
         Self::detect().next().unwrap_or(Self::Portable)
     }
 
-    /// Returns all that the processor has, the fastest first.
+    /// Returns all kinds of instructions of the processor, the fastest first.
     pub fn detect() -> impl Iterator<Item = Self> {
         let fused = FusedMultiplyAdd::detect();
         let directed =
@@ -30,13 +31,13 @@ impl Instructions {
     }
 }
 
-/// The greatest number of samples that are rounded at once.
+/// Most samples that are rounded at once.
 const MOST: usize = 3;
-/// The bit of the first sample in the byte of all directions. The others lie above it.
+/// The lowest bit of the directions in a byte, for the first sample.
 pub(crate) const FIRST_BIT: u32 = u8::BITS - MOST as u32;
 
-/// One row for each value of the byte's upper bits, with a word for each sample. All rows have 32 bytes: the byte
-/// without its other bits is the offset of a row.
+/// Returns one row for each value of the byte's upper bits, with a word for each sample. All rows have 32
+/// bytes, so the byte without its other bits is the offset of a row.
 const fn rows(down: u64, up: u64) -> [[u64; 4]; 1 << MOST] {
     let mut rows = [[0; 4]; 1 << MOST];
     let mut row = 0;
@@ -51,11 +52,11 @@ const fn rows(down: u64, up: u64) -> [[u64; 4]; 1 << MOST] {
     rows
 }
 
-/// All ones to round up.
+/// All ones for each sample that is rounded up.
 static UP: [[u64; 4]; 1 << MOST] = rows(0, u64::MAX);
-/// The sign bit of a double to round down.
+/// The sign bit of a double for each sample that is rounded down.
 static DOWN: [[u64; 4]; 1 << MOST] = rows(1 << 63, 0);
-/// The sign bit of a single to round down.
+/// The sign bit of a single for each sample that is rounded down.
 static SINGLES_DOWN: [[u32; 8]; 1 << MOST] = {
     let mut singles = [[0; 8]; 1 << MOST];
     let mut row = 0;
@@ -70,12 +71,12 @@ static SINGLES_DOWN: [[u32; 8]; 1 << MOST] = {
     singles
 };
 
-/// The direction of the rounding of each of N samples, and the instructions that round, if they are chosen: a byte,
-/// with a bit for each sample from `FIRST_BIT` on (1 to round up) and one of the numbers below in the lower bits.
+/// The rounding direction of each of N samples, and the chosen instructions, if any. It is a byte with a bit
+/// for each sample from `FIRST_BIT` on (1 to round up). The lower bits have one of the numbers below.
 #[derive(Clone, Copy, Debug)]
 pub struct Directions<const N: usize>(u8);
 
-/// [`Instructions::Fused`]. It is tested for at once, so that the test costs least where it counts most.
+/// [`Instructions::Fused`]. It is 0 because its test is the most frequent one and a test for 0 costs least.
 const FUSED: u8 = 0;
 /// [`Instructions::Directed`].
 const DIRECTED: u8 = 1;
@@ -84,7 +85,7 @@ const PORTABLE: u8 = 2;
 /// No instructions are chosen.
 const UNDECIDED: u8 = 3;
 
-/// The number of a kind of instructions.
+/// Returns the number of a kind of instructions.
 #[inline(always)]
 fn number_of(instructions: Option<Instructions>) -> u8 {
     match instructions {
@@ -99,8 +100,8 @@ impl<const N: usize> Directions<N> {
     /// Directions that no fast operation takes.
     pub(crate) const UNDECIDED: Self = Self(UNDECIDED);
 
-    /// The directions of eight operations, the first in the least significant byte. The upper three bits of a byte decide: 1
-    /// to round up.
+    /// Returns the directions of eight operations, the first in the least significant byte. The upper three
+    /// bits of a byte decide: 1 rounds up.
     #[inline(always)]
     pub(crate) fn eight(up: u64, instructions: Option<Instructions>) -> [Self; 8] {
         const { assert!(N <= MOST, "more samples than a byte has directions") };
@@ -109,13 +110,14 @@ impl<const N: usize> Directions<N> {
         (up & upper | numbers).to_le_bytes().map(Self)
     }
 
-    /// These directions, rounded by other instructions.
+    /// Returns these directions with other instructions.
     #[inline(always)]
     pub(crate) fn rounded_by(self, instructions: Option<Instructions>) -> Self {
         Self(self.0 >> FIRST_BIT << FIRST_BIT | number_of(instructions))
     }
 
-    /// The instructions that round. Their number proves that the processor has them: it was made of instructions only.
+    /// Returns the rounding instructions. Their number proves that the processor has them, because numbers
+    /// are made from instructions only.
     #[inline(always)]
     pub(crate) fn instructions(self) -> Option<Instructions> {
         match self.0 & UNDECIDED {
@@ -126,26 +128,26 @@ impl<const N: usize> Directions<N> {
         }
     }
 
-    /// The row of a table.
+    /// Returns the row of a table.
     #[inline(always)]
     fn row(self) -> usize {
         usize::from(self.0 >> FIRST_BIT)
     }
 
-    /// A mask for each sample: all ones to round up, 0 to round down.
+    /// Returns a mask for each sample: all ones to round up, 0 to round down.
     #[inline(always)]
     pub(crate) fn masks(self) -> [u64; N] {
         let row = &UP[self.row()];
         std::array::from_fn(|k| row[k])
     }
 
-    /// The sign bits of doubles that are rounded down.
+    /// Returns the sign bits of doubles that are rounded down.
     #[inline(always)]
     pub(super) fn down(self) -> &'static [u64; 4] {
         &DOWN[self.row()]
     }
 
-    /// The sign bits of singles that are rounded down.
+    /// Returns the sign bits of singles that are rounded down.
     #[inline(always)]
     pub(super) fn singles_down(self) -> &'static [u32; 8] {
         &SINGLES_DOWN[self.row()]

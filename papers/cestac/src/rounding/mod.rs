@@ -1,12 +1,13 @@
 //! Operations whose results are rounded up or down at random.
 //!
-//! Where the processor's instructions can name their direction (AVX-512), each sum and product is computed in both, and
-//! a random bit selects one ([`directed`]). Other results come from the nearest number and the sign of its error: of
-//! vectors where the processor has fused multiply-adds ([`fused`]), else of single numbers ([`residual`]). All
-//! [`Instructions`] have the same results to the last bit.
+//! If the processor has instructions with a direction (AVX-512), each sum and product is computed in both,
+//! and a random bit selects one ([`directed`]). Other results come from the nearest number and the sign of
+//! its error. They are computed in vectors with fused multiply-adds ([`fused`]), or else one by one
+//! ([`residual`]). All [`Instructions`] give the same results to the last bit.
 //!
-//! The processor's rounding mode is never changed. Rust and LLVM assume the default mode, to nearest: they compute
-//! constants at compile time, move operations over a change of the mode, and may compute one operation for two.
+//! The processor's rounding mode is never changed, because Rust and LLVM assume the default mode, to nearest.
+//! They compute constants at compile time, move operations over a change of the mode, and may merge two
+//! operations.
 
 #[cfg_attr(
     target_arch = "x86_64",
@@ -41,17 +42,17 @@ use fused::Fused;
 
 use residual::Residual;
 
-/// Portable instructions are the fastest here, so that they are not left to functions of their own.
+/// Portable instructions are the fastest here, so they are inlined.
 const IS_PORTABLE: bool = cfg!(not(target_arch = "x86_64"));
 
 /// The ordinary numbers under stochastic ones: `f64` and `f32`.
 ///
-/// Each operation takes N samples at once and the [`Directions`] in which they are rounded. An exact result stays as it
-/// is. So do infinities of infinite operands and of divisions by zero, and an exact zero keeps the
-/// sign that it has to nearest. A finite result that is too large is infinite or the largest number.
+/// Each operation takes N samples at once and the [`Directions`] of their rounding. An exact result stays
+/// unchanged. So do infinities of infinite operands and of divisions by zero, and the sign of an exact zero
+/// rounded to nearest. A finite result that is too large becomes infinite or the largest number.
 ///
-/// Each operation has a fast part, to be compiled into the caller. The rest is for a function that is rarely called, or calls
-/// one if it is given one sample.
+/// Each operation has a fast part, which is compiled into the caller. The rest is in functions that are
+/// rarely called or, for one sample, calls one.
 pub trait Float:
     Copy + Debug + PartialOrd + UpperExp + LowerExp + Plain + Send + Sync + Directed + Fused + Residual + 'static
 {
@@ -59,14 +60,14 @@ pub trait Float:
     const DIGITS: u32;
     /// The number 0.
     const ZERO: Self;
-    /// The number with its sign changed, which is exact.
+    /// Returns the number with its sign changed, which is exact.
     fn negated(self) -> Self;
-    /// The number in double precision, which is exact.
+    /// Returns the number in double precision, which is exact.
     fn to_f64(self) -> f64;
-    /// The nearest number of this type.
+    /// Returns the nearest number of this type.
     fn from_f64(value: f64) -> Self;
 
-    /// The sums of `a` and `b`.
+    /// Returns the sums of `a` and `b`.
     #[inline(always)]
     fn add<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
         Self::add_fast(a, b, directions).unwrap_or_else(|| {
@@ -75,7 +76,7 @@ pub trait Float:
         })
     }
 
-    /// The sums of `a` and `b`, unless the slow way has to be taken.
+    /// Returns the sums of `a` and `b`, unless the slow path is required.
     #[inline(always)]
     fn add_fast<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> Option<[Self; N]> {
         match directions.instructions() {
@@ -89,7 +90,7 @@ pub trait Float:
         }
     }
 
-    /// The products of `a` and `b`.
+    /// Returns the products of `a` and `b`.
     #[inline(always)]
     fn mul<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
         Self::mul_fast(a, b, directions).unwrap_or_else(|| {
@@ -102,7 +103,7 @@ pub trait Float:
         })
     }
 
-    /// The products of `a` and `b`, unless the slow way has to be taken.
+    /// Returns the products of `a` and `b`, unless the slow path is required.
     #[inline(always)]
     fn mul_fast<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> Option<[Self; N]> {
         match directions.instructions() {
@@ -116,7 +117,7 @@ pub trait Float:
         }
     }
 
-    /// The quotients of `a` by `b`.
+    /// Returns the quotients of `a` by `b`.
     #[inline(always)]
     fn div<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> [Self; N] {
         Self::div_fast(a, b, directions).unwrap_or_else(|| {
@@ -129,7 +130,7 @@ pub trait Float:
         })
     }
 
-    /// The quotients of `a` by `b`, unless the slow way has to be taken.
+    /// Returns the quotients of `a` by `b`, unless the slow path is required.
     #[inline(always)]
     fn div_fast<const N: usize>(a: [Self; N], b: [Self; N], directions: Directions<N>) -> Option<[Self; N]> {
         match directions.instructions() {
@@ -143,7 +144,7 @@ pub trait Float:
         }
     }
 
-    /// The square roots of `a`.
+    /// Returns the square roots of `a`.
     #[inline(always)]
     fn sqrt<const N: usize>(a: [Self; N], directions: Directions<N>) -> [Self; N] {
         Self::sqrt_fast(a, directions).unwrap_or_else(|| {
@@ -152,7 +153,7 @@ pub trait Float:
         })
     }
 
-    /// The square roots of `a`, unless the slow way has to be taken.
+    /// Returns the square roots of `a`, unless the slow path is required.
     #[inline(always)]
     fn sqrt_fast<const N: usize>(a: [Self; N], directions: Directions<N>) -> Option<[Self; N]> {
         match directions.instructions() {

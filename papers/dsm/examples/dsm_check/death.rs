@@ -1,4 +1,5 @@
-//! A rank dies in the middle; the others must end, and say who died. For a job of three ranks with `--on-failure continue`.
+//! A rank dies in the middle; the others must end, and name the dead rank. For a job of three ranks with
+//! `--on-failure continue`.
 
 use canele::{Flow, Job, Rank, Tag};
 use canele_dsm::{AddressSpace, DsmError, Settings};
@@ -17,7 +18,8 @@ fn told<T>(own: Rank, result: Result<T, DsmError>) -> Checked {
     }
 }
 
-/// `who` is `client` (rank 2, which holds a page that rank 1 waits for) or `server` (rank 0, which has served pages).
+/// Checks the death of `who`: `client` (rank 2, which holds a page that rank 1 waits for) or `server` (rank
+/// 0, which has served pages).
 pub fn check(job: Job, who: &str) -> Checked {
     let space = AddressSpace::new(job.world().duplicate()?, Settings { pages: 3, ..Settings::default() })?;
     match who {
@@ -60,7 +62,7 @@ fn server_dies(world: &Flow, space: &AddressSpace) -> Checked {
     let pages = client.map::<u8>(0..3)?;
     client.read(&pages, 0)?;
     world.send(Rank(0), TURN, &[1_u8])?;
-    // Ends when rank 0 does.
+    // The receive ends when rank 0 does.
     if world.recv(Rank(0), TURN, &mut [0_u8]).is_ok() {
         return Err("rank 0 sent what it should not".into());
     }

@@ -1,5 +1,5 @@
-//! Ranks that send what the protocol does not allow. Rank 0 is the server, rank 1 the client; the one that keeps to the protocol
-//! prints its error.
+//! Ranks that violate the protocol. Rank 0 is the server, rank 1 the client; the rank that keeps to the
+//! protocol prints its error.
 
 use canele::{ANY_SOURCE, Flow, Job, Rank, Tag};
 use canele_dsm::{AddressSpace, DsmError, Settings};
@@ -30,7 +30,7 @@ fn space(job: &Job, servers: u32) -> Result<(AddressSpace, Flow), DsmError> {
     Ok((AddressSpace::new(flow.clone(), settings)?, flow))
 }
 
-/// Sends a request, right or not.
+/// Sends a request, valid or not.
 fn request(flow: &Flow, client: u32, page: u32, access: u8) -> Result<(), canele::Error> {
     flow.scope(|scope| {
         let mut packer = scope.pack(Rank(0), REQUEST);
@@ -42,7 +42,7 @@ fn request(flow: &Flow, client: u32, page: u32, access: u8) -> Result<(), canele
     })
 }
 
-/// A page number and what was found.
+/// Receives a page number and its finding.
 fn answer(flow: &Flow) -> Result<(u32, u8), canele::Error> {
     let (mut number, mut found) = ([0], [9]);
     flow.recv(Rank(0), ANSWER, &mut number)?;
@@ -50,7 +50,7 @@ fn answer(flow: &Flow) -> Result<(u32, u8), canele::Error> {
     Ok((number[0], found[0]))
 }
 
-/// A client that does something wrong.
+/// Runs a client that violates the protocol.
 pub fn client(job: &Job, kind: &str) -> Checked {
     let (space, flow) = space(job, 1)?;
     if job.rank() == Rank(0) {
@@ -64,7 +64,7 @@ pub fn client(job: &Job, kind: &str) -> Checked {
         "short" => flow.send(Rank(0), REQUEST, &[1_u8])?,
         "not-held" => request(&flow, own, 1, WRITE_BACK)?,
         "beyond" => {
-            // A page that does not exist is not found; only giving it back is wrong.
+            // A page that does not exist is not found; only writing it back is an error.
             for access in [READ, WRITE] {
                 request(&flow, own, u32::MAX, access)?;
                 assert_eq!(answer(&flow)?, (u32::MAX, 0));
@@ -87,7 +87,8 @@ pub fn client(job: &Job, kind: &str) -> Checked {
     Ok(())
 }
 
-/// A server that does something wrong, in answer to a client that reads page 1; then serves nothing more.
+/// Runs a server that violates the protocol in its answer to a client that reads page 1, and then serves
+/// nothing more.
 pub fn server(job: &Job, kind: &str) -> Checked {
     let (space, flow) = space(job, job.size() - 1)?;
     if space.is_server() {
@@ -104,7 +105,7 @@ pub fn server(job: &Job, kind: &str) -> Checked {
 }
 
 fn answer_wrongly(flow: &Flow, client: Rank, kind: &str) -> Result<(), canele::Error> {
-    // The servers that are not asked first are only asked if the page is not found.
+    // The servers that are not asked first are asked only if the page is not found.
     if kind == "nowhere" || flow.rank() == Rank(1) || flow.size() == 2 {
         let asked = flow.probe(ANY_SOURCE, REQUEST)?.source;
         let (mut id, mut page, mut deferred, mut access) = ([0_u32], [0_u32], [0_u8], [0_u8]);

@@ -1,5 +1,5 @@
-//! Shared memory checked in a job: `canele run -n N dsm_check WHAT`. Ends with an error if memory is not as it must be; prints the
-//! errors that were provoked.
+//! Checks shared memory in a job: `canele run -n N dsm_check WHAT`. Ends with an error if the memory is
+//! wrong; prints the provoked errors.
 
 mod death;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Calls that must be refused, and leave everything as it was.
+//! Calls that must be refused without any effect.
 
 use canele::{Job, Rank, Tag};
 use canele_dsm::{Access, AddressSpace, Client, DsmError, Settings};
@@ -9,7 +9,7 @@ fn space(job: &Job) -> Result<AddressSpace, DsmError> {
     AddressSpace::new(job.world().duplicate()?, Settings { pages: 6, page_bytes: 80, ..Settings::default() })
 }
 
-/// Prints why a call was refused; it must not succeed.
+/// Prints the reason why a call was refused; the call must not succeed.
 fn refused<T>(result: Result<T, DsmError>) -> Checked {
     match result {
         Ok(_) => Err("a call that must be refused succeeded".into()),
@@ -52,7 +52,7 @@ pub fn held(job: &Job) -> Checked {
         client.write(&pages, first)?[0] = 7;
         meet(client)?;
         if own == Rank(1) {
-            // Waits until the other one gave it up.
+            // Waits until the other client gave it up.
             assert_eq!(client.write(&pages, second)?[0], 7);
         } else {
             refused(client.write(&pages, second))?;

@@ -1,7 +1,7 @@
-//! Random programs, beside a model of one memory that every client computes alone.
+//! Random programs, checked against a model of the memory that every client computes alone.
 //!
-//! A program has phases, between which all clients meet. In a phase each page is written by one client, or added to by several under
-//! write access, or read by all; so that what is read is what the model has.
+//! A program has phases with barriers in between. In a phase each page is written by one client, or
+//! incremented by several with write access, or read by all. So every read has the value of the model.
 
 use canele::Job;
 use canele_dsm::{Access, AddressSpace, Client, DsmError, Mapping, Placement, Settings};
@@ -29,14 +29,14 @@ impl Random {
     }
 }
 
-/// What happens to a page in a phase. The same on all clients.
+/// The use of a page in a phase, equal on all clients.
 enum Use {
     /// The client writes these words.
     Written {
         by: u32,
         words: Vec<(usize, u64)>,
     },
-    /// These clients each add this number to this word.
+    /// Each of these clients adds this number to this word.
     Added {
         by: Vec<u32>,
         word: usize,
@@ -68,7 +68,7 @@ fn run(client: &mut Client, random: &mut Random) -> Checked {
     let own = client.space().rank().0;
     let mapping = client.map::<u64>(0..settings.pages)?;
     let mut model = vec![vec![0_u64; settings.words()]; settings.pages as usize];
-    // Decides what the clients need not agree on.
+    // Makes choices that the clients need not agree on.
     let mut chance = Random(u64::from(own) + 1);
     for _phase in 0..6 {
         let uses: Vec<Use> = (0..settings.pages).map(|_| draw(client, random, settings.words())).collect();
@@ -116,7 +116,8 @@ fn apply(page: &mut [u64], usage: &Use) {
     }
 }
 
-/// Does this client's part in the use of a page. Pages come in ascending order, so that it may hold those before.
+/// Does this client's part in the use of a page. Pages are used in ascending order, so that it may hold
+/// earlier ones.
 fn act(
     client: &mut Client,
     mapping: &Mapping<u64>,

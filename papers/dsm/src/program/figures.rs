@@ -1,4 +1,4 @@
-//! The figures of the experiment: medians, ratios, and how they are printed.
+//! The figures of the experiment: medians, ratios, and their output.
 
 use std::io::Write;
 
@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::arguments::Requests;
 
-/// What was measured for a number of pages under a strategy.
+/// The measurements for a number of pages under a strategy.
 pub struct Row {
     pub pages: u32,
     pub strategy: String,
-    /// Nanoseconds of a fetch until requests and announcements are exchanged, one of each round.
+    /// Nanoseconds of a fetch until requests and announcements are exchanged, one value per round.
     pub requests: Vec<f64>,
-    /// Nanoseconds of a fetch until all pages are there, one of each round.
+    /// Nanoseconds of a fetch until all pages are there, one value per round.
     pub whole: Vec<f64>,
 }
 
@@ -22,7 +22,7 @@ pub fn report(options: &Requests, rows: &[Row]) {
     let figures: Vec<(&Row, Figures)> =
         groups.flat_map(|group| group.iter().map(|row| (row, Figures::of(row, &group[0])))).collect();
     let text = if options.json { json_text(options, &figures) } else { table(options, &figures) };
-    // A reader that left (a closed pipe) is no reason to fail.
+    // A closed pipe is no reason to fail.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
@@ -95,7 +95,7 @@ mod tests {
             requests: requests.to_vec(),
             whole: vec![4000.0; requests.len()],
         };
-        // A machine that becomes slower: the ratio of the medians would be another one.
+        // A machine that becomes slower, for which the ratio of the medians would differ.
         let (first, second) = (row(&[1000.0, 2000.0, 8000.0]), row(&[500.0, 3000.0, 4000.0]));
         let figures = Figures::of(&second, &first);
         assert_eq!((figures.requests_us, figures.whole_us, figures.ratios), (3.0, 4.0, Some([0.5, 1.0])));

@@ -14,7 +14,7 @@ use crate::error::DsmError;
 /// Runs the program on this rank. Rank 0 reports.
 ///
 /// # Errors
-/// Of a mistake that all ranks find, rank 0 says what is wrong; the others get [`DsmError::GivenUp`].
+/// If all ranks find the same mistake, rank 0 reports it and the others get [`DsmError::GivenUp`].
 pub fn run(arguments: &Arguments, job: &Job) -> Result<(), DsmError> {
     let result = match &arguments.experiment {
         None => report::run(&arguments.demonstration, job),

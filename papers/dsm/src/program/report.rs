@@ -1,4 +1,4 @@
-//! The demonstration as a whole: runs it, brings together what the ranks counted, prints a summary.
+//! The whole demonstration: it runs, collects the counters of the ranks, and prints a summary.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::program::transpose::{Checked, transpose};
 use crate::space::AddressSpace;
 use crate::traffic::Traffic;
 
-/// Steps that progress is shown of.
+/// Number of steps whose progress is shown.
 const STEPS: u32 = 4;
 
-/// What the clients counted, added up.
+/// The sums of the clients' counters.
 struct Totals {
     traffic: Traffic,
     checked: Checked,
@@ -51,7 +51,7 @@ pub fn run(options: &Demonstration, job: &Job) -> Result<(), DsmError> {
     if wrong == 0 { Ok(()) } else { Err(DsmError::Wrong { wrong, checked: words }) }
 }
 
-/// The sums over all ranks; right on rank 0 only.
+/// Returns the sums over all ranks; they are valid on rank 0 only.
 fn add_up(job: &Job, traffic: Traffic, checked: Checked) -> Result<Totals, DsmError> {
     let moved = Moved::by(&job.endpoint().counters()?).numbers();
     let (mut traffic_sums, mut checked_sums, mut moved_sums) =

@@ -1,7 +1,7 @@
 //! The experiment of NewMadeleine's paper (Brunet, RenPar 2006): a client asks a page server for several pages at once.
 //!
-//! In each round every number of pages is measured under each strategy, so that a machine that drifts drifts for all. Ratios are
-//! medians of the rounds' ratios to the first strategy.
+//! Each round measures every number of pages under each strategy, so that a drift of the machine affects all
+//! of them. Ratios are medians of the rounds' ratios to the first strategy.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::program::figures::{self, Row};
 use crate::program::transpose::entry;
 use crate::space::AddressSpace;
 
-/// Bytes that are moved for one figure, roughly.
+/// Approximate number of bytes that are moved for one figure.
 const BYTES_PER_BATCH: usize = 16 << 20;
 const FETCHES_PER_BATCH: std::ops::RangeInclusive<usize> = 4..=50;
 
@@ -66,20 +66,20 @@ fn rows(options: &Requests) -> Vec<Row> {
         .collect()
 }
 
-/// This rank's part.
+/// The role of this rank.
 enum Role {
     Server(crate::server::Server),
     Client(Client),
 }
 
 impl Role {
-    /// Runs `program` on the client while the server serves; what the server returns has no meaning.
+    /// Runs `program` on the client while the server serves; the result on the server has no meaning.
     fn take_turn<T: Default>(
         &mut self,
         world: &Flow,
         program: impl FnOnce(&mut Client) -> Result<T, DsmError>,
     ) -> Result<T, DsmError> {
-        // Both have chosen the strategy, and nothing is under way.
+        // After the barrier both have chosen the strategy, and no message is under way.
         world.barrier()?;
         match self {
             Self::Server(server) => server.serve().map(|_| T::default()),
@@ -96,7 +96,7 @@ fn all_pages(client: &Client) -> Result<Mapping<u64>, DsmError> {
     client.map(0..client.space().settings().pages)
 }
 
-/// Writes all pages, so that the server reads memory that is really there.
+/// Writes all pages, so that the server reads memory that is really allocated.
 fn fill(client: &mut Client) -> Result<(), DsmError> {
     let mapping = all_pages(client)?;
     for page in 0..mapping.pages() {
@@ -105,14 +105,14 @@ fn fill(client: &mut Client) -> Result<(), DsmError> {
     Ok(())
 }
 
-/// Fetches the first `pages` pages again and again; returns mean times in nanoseconds: until requests and announcements are exchanged, and
-/// until all pages are there.
+/// Fetches the first `pages` pages repeatedly. Returns mean times in nanoseconds: until requests and
+/// announcements are exchanged, and until all pages are there.
 fn fetch_often(client: &mut Client, pages: u32) -> Result<[f64; 2], DsmError> {
     let mapping = all_pages(client)?;
     let bytes = client.space().settings().page_bytes * pages as usize;
     let fetches = (BYTES_PER_BATCH / bytes).clamp(*FETCHES_PER_BATCH.start(), *FETCHES_PER_BATCH.end());
     let mut sum = [Duration::ZERO; 2];
-    // The first one has pages of its memory to find, and is not counted.
+    // The first fetch allocates the memory of its pages, and is not counted.
     for fetch in 0..=fetches {
         client.acquire();
         let FetchTimes { requests, whole } = client.prefetch(&mapping, 0..pages, Access::Read)?;

@@ -1,7 +1,9 @@
-//! The demonstration as one client sees it: fills its part of a matrix, counts, transposes, and checks another client's part.
+//! The demonstration on one client, which fills its part of a matrix, counts, transposes, and checks another
+//! client's part.
 //!
-//! Row r of the matrix is page r. The transpose lies in as many pages again, row after row without gaps, so that each of its pages
-//! needs all rows of the matrix. One last page has the counts, which every client adds to.
+//! Row r of the matrix is page r. The transpose has the same number of pages, row after row without gaps, so
+//! each of its pages needs all rows of the matrix. One last page has the counts, which every client
+//! increments.
 
 use std::ops::Range;
 
@@ -10,19 +12,19 @@ use crate::client::Client;
 use crate::error::DsmError;
 use crate::mapping::Mapping;
 
-/// The most values that are told apart in the counts.
+/// Most values that the counts distinguish.
 const MOST_BINS: usize = 256;
 
-/// What a client compared with the serial reference.
+/// The result of a client's comparison with the serial reference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Words that were compared.
+    /// Number of words compared.
     pub words: u64,
-    /// Those that differ.
+    /// Number of words that differ.
     pub wrong: u64,
 }
 
-/// The matrix and what is made of it, in shared memory.
+/// The matrix and its derived data, in shared memory.
 struct Shared {
     rows: u32,
     columns: u64,
@@ -32,7 +34,7 @@ struct Shared {
     counts: Mapping<u64>,
 }
 
-/// An entry of the matrix by its number, row after row (splitmix64).
+/// Returns an entry of the matrix by its number, row after row (splitmix64).
 pub fn entry(seed: u64, number: u64) -> u64 {
     let mut mixed = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -40,7 +42,7 @@ pub fn entry(seed: u64, number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Runs the demonstration; `seen` is told of each of its steps.
+/// Runs the demonstration; calls `seen` at each step.
 pub fn transpose(
     client: &mut Client,
     rows: u32,
@@ -60,7 +62,7 @@ pub fn transpose(
     shared.check(client, others)
 }
 
-/// The pages that this client makes, and those it checks: the next client's.
+/// Returns the pages that this client makes, and those that it checks, which the next client makes.
 fn parts(client: &Client, pages: u32) -> (Range<u32>, Range<u32>) {
     let clients = client.space().clients();
     let (count, place) = (clients.len() as u64, u64::from(client.space().rank().0 - clients.start));
@@ -83,7 +85,7 @@ impl Shared {
         self.counts.items_per_page().min(MOST_BINS) as u64
     }
 
-    /// An entry of the transpose by its number, row after row: its row and column in the matrix.
+    /// Returns row and column in the matrix of an entry of the transpose, by its number, row after row.
     fn source(&self, number: u64) -> (u64, u64) {
         let rows = u64::from(self.rows);
         (number % rows, number / rows)
@@ -99,7 +101,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Counts the entries of a part, then adds to the counts of all.
+    /// Counts the entries of a part, then adds them to the shared counts.
     fn count(&self, client: &mut Client, own: Range<u32>) -> Result<(), DsmError> {
         let bins = self.bins();
         let mut counts = vec![0_u64; bins as usize];
@@ -130,7 +132,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Compares a part of the transpose, and the counts, with what a serial program computes.
+    /// Compares a part of the transpose, and the counts, with the results of a serial program.
     fn check(&self, client: &mut Client, part: Range<u32>) -> Result<Checked, DsmError> {
         let mut checked = Checked::default();
         client.prefetch(&self.transpose, part.clone(), Access::Read)?;

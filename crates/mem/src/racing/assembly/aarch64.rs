@@ -1,11 +1,12 @@
 //! Instructions of aarch64.
 //!
-//! The C library's `memcpy` reads and writes each byte of a long copy once, in wide registers: nothing here replaces it.
+//! The C library's `memcpy` reads and writes each byte of a long copy once, in wide registers, so there is no
+//! replacement here.
 
 use std::arch::aarch64::uint8x16_t;
 use std::arch::asm;
 
-/// Calls a copying function of the C library without telling the compiler which it is.
+/// Calls a copying function of the C library without letting the compiler recognise it.
 macro_rules! call {
     ($function:ident, $to:expr, $from:expr, $len:expr) => {
         asm!(
@@ -20,7 +21,7 @@ macro_rules! call {
 }
 pub(super) use call;
 
-/// Reads from shared memory, plain writes.
+/// Reads from shared memory, with plain writes.
 pub(super) mod loading {
     use super::super::reads;
     use super::*;
@@ -34,7 +35,7 @@ pub(super) mod loading {
     }
 }
 
-/// Plain reads, writes to shared memory.
+/// Writes to shared memory, with plain reads.
 pub(super) mod storing {
     use super::super::writes;
     use super::*;

@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::arch::x86_64::{__m128i, __m256i, _mm256_storeu_si256};
 
-/// Calls a copying function of the C library without telling the compiler which it is.
+/// Calls a copying function of the C library without letting the compiler recognise it.
 macro_rules! call {
     ($function:ident, $to:expr, $from:expr, $len:expr) => {
         asm!(
@@ -19,7 +19,7 @@ macro_rules! call {
 }
 pub(super) use call;
 
-/// Reads from shared memory, plain writes.
+/// Reads from shared memory, with plain writes.
 pub(super) mod loading {
     use super::super::reads;
     use super::*;
@@ -33,7 +33,7 @@ pub(super) mod loading {
     }
 }
 
-/// Plain reads, writes to shared memory.
+/// Writes to shared memory, with plain reads.
 pub(super) mod storing {
     use super::super::writes;
     use super::*;
@@ -47,10 +47,11 @@ pub(super) mod storing {
     }
 }
 
-/// Returns true if the C library's `memcpy` may be slow: from 4 KB on it copies by `rep movsb`, at which processors are slow where the
-/// target lies a few bytes further in its page than the source, as memory of `malloc` beside that of `mmap`. Zen 3 copies 8 KB so with
-/// 2 GB/s, and downwards in registers with 70 to 90. Otherwise `memcpy` is as fast, and for what another processor reads next a fifth
-/// faster; from 1 MB on it always is.
+/// Returns true if the C library's `memcpy` may be slow. From 4 KB on it copies by `rep movsb`, which is slow
+/// if the target lies a few bytes further in its page than the source. Memory of `malloc` beside memory of
+/// `mmap` is an example. Zen 3 then copies 8 KB with 2 GB/s, and downwards in registers with 70 to 90.
+/// Otherwise `memcpy` is as fast, and a fifth faster for data that another processor reads next. From 1 MB on
+/// it is always as fast.
 pub(super) fn is_slow(to: *mut u8, from: *const u8, len: usize) -> bool {
     let further = to.addr().wrapping_sub(from.addr()) % 4096;
     (1..128).contains(&further) && (4 << 10..1 << 20).contains(&len)
@@ -100,7 +101,7 @@ pub(crate) use loading::copy16 as load16;
 /// Copies 64 bytes from shared memory to memory of this thread, in wide registers.
 ///
 /// # Safety
-/// As [`load`]; the processor has AVX.
+/// The conditions of [`load`] apply; also, the processor has AVX.
 #[inline]
 #[target_feature(enable = "avx")]
 pub(crate) unsafe fn load_wide_block(to: *mut u8, from: *const u8) {

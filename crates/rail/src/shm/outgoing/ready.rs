@@ -1,24 +1,25 @@
-//! How much of a payload ring is real memory, and what follows where there is no more.
+//! The reserved part of a payload ring.
 
 use crate::shm::layout::InboxLayout;
 
-/// How much of the payload ring is real memory.
+/// The reserved part of the payload ring.
 ///
-/// More is reserved when it is needed. Where it cannot be had, the ring begins again at its start whenever it is empty, which the
-/// consumer tells of at once for those bulks after which that may be necessary: a link that is open stays usable.
+/// More is reserved as needed. If that fails, the ring restarts at its start whenever it is empty. The
+/// consumer reports at once that it has read a bulk after which a restart may be necessary. So an open link
+/// stays usable.
 pub(super) struct Ready {
-    /// Bytes of the slice.
+    /// Reserved bytes of the slice.
     pub slice: usize,
-    /// Bytes of the ring; more than it has once all of it is real.
+    /// Reserved bytes of the ring; `usize::MAX` once the whole ring is reserved.
     pub end: usize,
-    /// The consumer is to tell at once of bulks that end behind this.
+    /// The consumer reports at once that it has read a bulk that ends behind this offset.
     pub tell_from: usize,
-    /// No more can be had.
+    /// The system refused more memory.
     pub refused: bool,
 }
 
 impl Ready {
-    /// With the first `slice` bytes of a slice of this layout.
+    /// Describes a slice of this layout with its first `slice` bytes reserved.
     pub fn new(layout: &InboxLayout, slice: usize) -> Self {
         let end = slice - layout.payload_start();
         let (end, tell_from) = match end < layout.payload {

@@ -1,4 +1,4 @@
-//! What each end of a link says of itself. Owns the layout.
+//! The hello, by which each end of a link describes itself. Owns its layout.
 
 use canele_sys::ids::Rank;
 
@@ -7,7 +7,7 @@ use super::HandshakeError;
 /// Bytes of a hello.
 pub const HELLO: usize = 32;
 
-/// One end, by what it says of itself.
+/// The description that one end sends of itself.
 ///
 /// ```text
 ///   0      4    8     16      20        24     28     29
@@ -16,24 +16,24 @@ pub const HELLO: usize = 32;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
-    /// Its rank.
+    /// The rank of the sender.
     pub from: Rank,
-    /// The rank that it means to talk to.
+    /// The rank that it wants to reach.
     pub to: Rank,
-    /// Its job.
+    /// The job of the sender.
     pub job: u64,
-    /// Packets a link of it holds.
+    /// Number of packets that its links hold.
     pub cells: u32,
-    /// Bytes of bulk a link of it holds.
+    /// Bytes of bulk that its links hold.
     pub payload: u32,
     /// The number of an initiator's attempt.
     pub dial: u32,
-    /// The number of its rail.
+    /// The number of the sender's rail.
     pub rail: u8,
 }
 
 impl Hello {
-    /// As bytes.
+    /// Encodes the hello.
     pub fn encode(&self) -> [u8; HELLO] {
         let mut bytes = [0; HELLO];
         bytes[..4].copy_from_slice(&self.from.0.to_le_bytes());
@@ -46,7 +46,7 @@ impl Hello {
         bytes
     }
 
-    /// What these bytes say, which a process with the key has sealed.
+    /// Decodes a hello that a process with the key has sealed.
     pub fn decode(bytes: &[u8]) -> Result<Hello, HandshakeError> {
         let bytes: &[u8; HELLO] = bytes.try_into().map_err(|_| HandshakeError::Proof)?;
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));

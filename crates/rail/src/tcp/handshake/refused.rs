@@ -1,70 +1,70 @@
-//! Why the two ends of a handshake do not get together.
+//! Errors of a handshake.
 
 use canele_sys::ids::Rank;
 
-/// Why a connection was not made.
+/// The error of a handshake that made no connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HandshakeError {
-    /// The other end speaks something else.
+    /// The other end speaks another protocol.
     #[error("what answers there is none of Canelé's")]
     Magic,
-    /// Two versions of Canelé.
+    /// The ends have different versions of Canelé.
     #[error("it speaks version {theirs} of the protocol, this program version {ours}")]
     Version {
-        /// This program's.
+        /// The version of this program.
         ours: u16,
-        /// The other's.
+        /// The version of the other end.
         theirs: u16,
     },
-    /// It does not have the job's key, or a third party changed or repeated what it said.
+    /// The other end lacks the job's key, or a third party changed or repeated its messages.
     #[error("it did not prove that it has the job's key")]
     Proof,
-    /// It has the key, and belongs to another job.
+    /// The other end has the key and belongs to another job.
     #[error("it belongs to job {theirs:#x}, this program to job {ours:#x}")]
     Job {
-        /// This program's.
+        /// The job of this program.
         ours: u64,
-        /// The other's.
+        /// The job of the other end.
         theirs: u64,
     },
-    /// It is, or looks for, another rank.
+    /// The other end is, or wants to reach, another rank.
     #[error("{theirs} is there instead of {expected}")]
     Rank {
-        /// Who should be there.
+        /// The expected rank.
         expected: Rank,
-        /// Who is.
+        /// The rank that the other end named.
         theirs: Rank,
     },
-    /// Rails of different numbers.
+    /// The ends have rails of different numbers.
     #[error("its rail {theirs} is there, not a rail {ours}")]
     Rail {
-        /// This rail's.
+        /// The number of this rail.
         ours: u8,
-        /// The other's.
+        /// The number of the other rail.
         theirs: u8,
     },
-    /// There is no such rank.
+    /// The rank named by the other end does not exist.
     #[error("it says to be {theirs} of {ranks} ranks")]
     NoSuchRank {
-        /// What it says.
+        /// The rank that the other end named.
         theirs: Rank,
-        /// Ranks of the job.
+        /// Number of ranks of the job.
         ranks: u32,
     },
-    /// The address leads back here.
+    /// The address leads back to this rank.
     #[error("the address leads to this rank itself")]
     Oneself,
-    /// Two ranks with different settings.
+    /// The two ranks have different settings.
     #[error(
         "its links hold {theirs:?} packets and bytes, those of this rank {ours:?}: all ranks need the same settings"
     )]
     Sizes {
-        /// This rank's.
+        /// The sizes of this rank.
         ours: (u32, u32),
-        /// The other's.
+        /// The sizes of the other rank.
         theirs: (u32, u32),
     },
-    /// It answered something that does not exist.
+    /// The other end sent an invalid answer.
     #[error("its answer to the proof cannot be understood")]
     Answer,
 }

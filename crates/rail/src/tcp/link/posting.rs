@@ -1,4 +1,5 @@
-//! Packets that leave from the user's memory: what a second transmission may need is copied after the system call.
+//! Packets that leave from the user's memory. Bytes for a possible retransmission are copied after the system
+//! call.
 
 use std::ptr::NonNull;
 
@@ -10,7 +11,8 @@ use super::vectors::{self, Lent};
 use crate::{Busy, Class, Header};
 
 impl Link {
-    /// A packet with nothing but a bulk leaves from where that lies, as far as the socket takes it, and the bulk is copied after that.
+    /// Sends a packet that has only a bulk, from the caller's memory, as far as the socket takes it; then
+    /// copies the bulk.
     pub fn post_bulk(&mut self, pass: u32, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         self.commit_before_copy(pass, header, bulk.len())?;
         let stretches = [(NonNull::from(bulk).cast(), bulk.len())];
@@ -21,7 +23,7 @@ impl Link {
         Ok(())
     }
 
-    /// The same for lent memory, which is held until all has left.
+    /// Sends a packet from lent memory, which is held until the whole packet has left.
     pub fn post_share(
         &mut self,
         pass: u32,
@@ -48,7 +50,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends the head of the newest packet with its bulk, which lies here.
+    /// Sends the head of the newest packet with its bulk in these stretches.
     ///
     /// # Safety
     /// The stretches are mapped and readable.
@@ -59,7 +61,7 @@ impl Link {
         unsafe { vectors::send(&self.socket.descriptor, head, lent) }
     }
 
-    /// What a send has given; the rest leaves if the socket takes more.
+    /// Evaluates the result of a send; sends the rest if the socket takes more.
     fn handle_sent(&mut self, sent: Result<usize, Errno>) {
         match sent {
             Ok(bytes) => {

@@ -1,4 +1,4 @@
-//! Other processors: there is no proof, so none of this is called.
+//! A stand-in for other processors: there is no proof, so none of these functions is called.
 
 use super::{Directions, Fused, FusedMultiplyAdd};
 

@@ -1,7 +1,7 @@
 //! The instructions of the four operations, for one vector.
 //!
-//! Each function takes operands and a vector of signs: negative to round down. It returns the results, and a bit for
-//! each that may be wrong. Bits beyond the operands say nothing.
+//! Each function takes operands and a vector of signs: negative to round down. It returns the results, and a
+//! bit for each result that may be wrong. Bits beyond the operands have no meaning.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -19,7 +19,8 @@ macro_rules! operations {
         pub mod $module {
             use super::*;
 
-            /// The sums. The operands change their sign to round down: the side of the residual is then always up.
+            /// Returns the sums. The operands change their sign to round down, so the side of the residual is
+            /// always up.
             #[inline(always)]
             pub fn sum(a: $operand, b: $operand, down: $vector, proof: FusedMultiplyAdd) -> $operand {
                 let (near, side, chosen);
@@ -44,7 +45,7 @@ macro_rules! operations {
                 $neighbour(near, side, chosen, proof)
             }
 
-            /// The products. A residual is lost if the product is small.
+            /// Returns the products. A residual is lost if the product is small.
             #[inline(always)]
             pub fn product(a: $operand, b: $operand, down: $vector, proof: FusedMultiplyAdd) -> ($operand, i32) {
                 let (near, side, chosen, wrong);
@@ -70,7 +71,8 @@ macro_rules! operations {
                 ($neighbour(near, side, chosen, proof), wrong)
             }
 
-            /// The quotients. A residual is lost if the dividend is small, and is 0 if that is 0.
+            /// Returns the quotients. A residual is lost if the dividend is small, and is 0 if the dividend
+            /// is 0.
             #[inline(always)]
             pub fn quotient(a: $operand, b: $operand, down: $vector, _: FusedMultiplyAdd) -> ($operand, i32) {
                 let (near, wrong);
@@ -92,7 +94,7 @@ macro_rules! operations {
                         concat!("vcmplt", $suffix, " {residual}, {turned}, {residual}"),
                         "vandps {residual}, {residual}, {down}",
                         concat!("vpadd", $integer, " {near}, {near}, {residual}"),
-                        // One bit less than 0 is no number.
+                        // One bit less than 0 is a NaN.
                         "vandnps {turned}, {sign}, {a}",
                         concat!("vpsub", $integer, " {turned}, {turned}, {one}"),
                         concat!("vcmple", $suffix, " {turned}, {turned}, {smallest}"),
@@ -107,7 +109,8 @@ macro_rules! operations {
                 (near, wrong)
             }
 
-            /// The square roots. A residual is lost if the operand is small, and is 0 if that is 0.
+            /// Returns the square roots. A residual is lost if the operand is small, and is 0 if the operand
+            /// is 0.
             #[inline(always)]
             pub fn root(a: $operand, down: $vector, _: FusedMultiplyAdd) -> ($operand, i32) {
                 let (near, wrong);
@@ -147,7 +150,7 @@ operations!(two_doubles: __m128d, __m128d, "pd" "pd" "q" root "{a}" neighbour ne
 operations!(one_double: f64, __m128d, "sd" "pd" "q" root "{a}, {a}" neighbour next_lowest constants double());
 operations!(four_singles: __m128, __m128, "ps" "ps" "d" root "{a}" neighbour next_single constants single());
 
-/// The constants of doubles. Residuals are at most 106 bits shorter than what they are residuals of.
+/// Returns the constants of doubles. Residuals are at most 106 bits shorter than their results.
 #[inline(always)]
 fn double() -> [__m128d; 3] {
     // SAFETY: SSE2 is part of x86-64.
@@ -157,7 +160,7 @@ fn double() -> [__m128d; 3] {
     }
 }
 
-/// The constants of singles. Residuals are at most 48 bits shorter than what they are residuals of.
+/// Returns the constants of singles. Residuals are at most 48 bits shorter than their results.
 #[inline(always)]
 fn single() -> [__m128; 3] {
     // SAFETY: SSE is part of x86-64.
@@ -195,7 +198,7 @@ macro_rules! next_double {
 next_double!(next_double: __m128d);
 next_double!(next_lowest: f64);
 
-/// Does so for singles.
+/// Returns the neighbours of singles.
 #[inline(always)]
 fn next_single(near: __m128, mut side: __m128, chosen: __m128, _: FusedMultiplyAdd) -> __m128 {
     // SAFETY: as above.

@@ -1,8 +1,8 @@
 //! Rounding up and down by the error of the nearest number, with vectors and fused multiply-adds (x86-64 with FMA).
 //!
-//! Only the signs of residuals matter. A fused multiply-add gives the residual of a product, also of one that is too large.
-//! Where a residual may be lost, the results are computed anew ([`residual`](super::residual)).
-//! The side of a sum's residual comes from the comparisons that are described there.
+//! Only the signs of residuals matter. A fused multiply-add gives the residual of a product, even of one that
+//! is too large. If a residual may be lost, the results are computed again ([`residual`](super::residual)).
+//! The side of a sum's residual comes from the comparisons described there.
 
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere;
@@ -28,30 +28,30 @@ impl FusedMultiplyAdd {
     }
 }
 
-/// A number with operations that are rounded by fused multiply-adds: `f64` and `f32`.
+/// A number with operations rounded by fused multiply-adds: `f64` and `f32`.
 pub trait Fused: Sized {
-    /// The sums of `a` and `b`.
+    /// Returns the sums of `a` and `b`.
     fn sums<const N: usize>(
         a: [Self; N],
         b: [Self; N],
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> [Self; N];
-    /// The products of `a` and `b`; none if one may be wrong.
+    /// Returns the products of `a` and `b`; none if one may be wrong.
     fn products<const N: usize>(
         a: [Self; N],
         b: [Self; N],
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> Option<[Self; N]>;
-    /// The quotients of `a` by `b`; none if one may be wrong.
+    /// Returns the quotients of `a` by `b`; none if one may be wrong.
     fn quotients<const N: usize>(
         a: [Self; N],
         b: [Self; N],
         directions: Directions<N>,
         proof: FusedMultiplyAdd,
     ) -> Option<[Self; N]>;
-    /// The square roots of `a`; none if one may be wrong.
+    /// Returns the square roots of `a`; none if one may be wrong.
     fn roots<const N: usize>(
         a: [Self; N],
         directions: Directions<N>,

@@ -113,7 +113,7 @@ impl Fused for f32 {
     }
 }
 
-/// Results, if none of them may be wrong.
+/// Returns the results, if none of them may be wrong.
 #[inline(always)]
 fn right<F, const N: usize>((results, wrong): ([F; N], i32)) -> Option<[F; N]> {
     (wrong == 0).then_some(results)
@@ -159,7 +159,7 @@ fn in_one<const N: usize>(
     operate: impl Fn(__m128, __m128, __m128) -> (__m128, i32),
 ) -> ([f32; N], i32) {
     const { assert!(N <= 4, "more samples than there are in a vector") };
-    // What fills the vector is equal to the last sample, and so is no more wrong than that.
+    // The unused lanes repeat the last sample, so they are wrong only if it is.
     let sample = |values: [f32; N], k: usize| values[k.min(N - 1)];
     let mut results = a;
     // SAFETY: SSE2 is part of x86-64.

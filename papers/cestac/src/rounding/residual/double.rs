@@ -1,16 +1,17 @@
-//! Double precision.
+//! Rounding by residuals in double precision.
 //!
-//! Residuals: of a sum only the side, by comparisons, of a product by a fused multiply-add where the target surely has one, else
-//! by Dekker's product (a library's fused multiply-add is a call). Both give the same numbers. Those of quotient and
-//! square root follow from that of a product. A residual that is no finite number, or an operand so small that the
-//! residual may be lost, leads to the slow path, once for all samples. The slow path takes numbers, not arrays: an array
-//! whose address is taken would lie in memory on the fast path too.
+//! Residuals: for a sum only the side is found, by comparisons. For a product a fused multiply-add is used
+//! where the target surely has one. Otherwise Dekker's product is used, because a library's fused
+//! multiply-add is a call. Both give the same numbers. The residuals of quotient and square root follow from
+//! that of a product. A residual that is not finite, or an operand so small that the residual may be lost,
+//! leads to the slow path for all samples. The slow path takes numbers, not arrays: an array whose address is
+//! taken would lie in memory on the fast path too.
 
 use std::array::from_fn;
 
 use super::{Residual, exact, rounded_sum};
 
-/// Products from here on have a residual of normal size: it is at most 106 bits shorter.
+/// Smallest product whose residual has normal size: the residual is at most 106 bits shorter.
 const SMALLEST: f64 = f64::from_bits((1023 - 900) << 52);
 /// Splits 53 bits into 26 and 26 with a sign (Veltkamp): 2^27 + 1.
 const SPLITTER: f64 = 134_217_729.0;
@@ -59,7 +60,7 @@ impl Residual for f64 {
     }
 }
 
-/// a b - near.
+/// Returns a b - near.
 #[inline(always)]
 fn residual_of_product(a: f64, b: f64, near: f64) -> f64 {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
@@ -69,14 +70,14 @@ fn residual_of_product(a: f64, b: f64, near: f64) -> f64 {
     ((a_high * b_high - near) + a_high * b_low + a_low * b_high) + a_low * b_low
 }
 
-/// a - b c, where b c is near a.
+/// Returns a - b c, where b c is near a.
 #[inline(always)]
 fn residual_of_factors(a: f64, b: f64, c: f64) -> f64 {
     let product = b * c;
     (a - product) - residual_of_product(b, c, product)
 }
 
-/// A number as the sum of two of 26 bits. No number if it is too large to be split.
+/// Returns a number as the sum of two of 26 bits; a NaN if it is too large to be split.
 #[inline(always)]
 fn split(value: f64) -> (f64, f64) {
     let scaled = SPLITTER * value;
@@ -84,13 +85,13 @@ fn split(value: f64) -> (f64, f64) {
     (high, value - high)
 }
 
-/// `value`, with its sign changed if `other` is negative.
+/// Returns `value`, with its sign changed if `other` is negative.
 #[inline(always)]
 fn with_sign_of(value: f64, other: f64) -> f64 {
     f64::from_bits(value.to_bits() ^ (other.to_bits() & (1 << 63)))
 }
 
-/// False if any is infinite or no number. Residuals are far too small for their sum to be infinite.
+/// Returns false if any is infinite or a NaN. Residuals are far too small for their sum to be infinite.
 #[inline(always)]
 fn all_finite<const N: usize>(residual: [f64; N]) -> bool {
     let mut sum = residual[0];
@@ -100,7 +101,7 @@ fn all_finite<const N: usize>(residual: [f64; N]) -> bool {
     sum.is_finite()
 }
 
-/// True if the residual of each product of this size can be represented.
+/// Returns true if the residual of each product of this size can be represented.
 #[inline(always)]
 fn none_is_small<const N: usize>(values: [f64; N]) -> bool {
     let mut least = values[0].abs();
@@ -110,11 +111,12 @@ fn none_is_small<const N: usize>(values: [f64; N]) -> bool {
     least > SMALLEST
 }
 
-/// The nearest number, or its neighbour on the side of the residual if that lies in the chosen direction.
+/// Returns the nearest number, or its neighbour on the side of the residual if that lies in the chosen
+/// direction.
 #[inline(always)]
 fn choose(near: f64, residual: f64, up: u64) -> f64 {
     let (bits, side) = (near.to_bits(), residual.to_bits());
-    // One bit more is away from zero: the side of a residual of the same sign.
+    // One bit more leads away from zero, which is the side of a residual of the same sign.
     let step = ((bits ^ side) as i64 >> 63) as u64 | 1;
     let is_exact = u64::from(residual == 0.0);
     let is_chosen = up ^ (side as i64 >> 63) as u64;

@@ -1,10 +1,10 @@
-//! The signs of residuals for all operands: huge, subnormal, infinite, and no numbers.
+//! The signs of residuals for all operands: huge, subnormal, infinite, and NaN.
 //!
-//! Each function returns a number with the sign of the residual; 0 if the result is exact or stays as it is.
+//! Each function returns a number with the sign of the residual; 0 if the result is exact or stays unchanged.
 
 use std::cmp::Ordering;
 
-/// The residual of a b.
+/// Returns the residual of a b.
 #[cold]
 #[inline(never)]
 pub fn residual_of_product(a: f64, b: f64, near: f64) -> f64 {
@@ -14,7 +14,7 @@ pub fn residual_of_product(a: f64, b: f64, near: f64) -> f64 {
     residual(Magnitude::of(a).times(Magnitude::of(b)), near, Magnitude::of(near))
 }
 
-/// The residual of a / b.
+/// Returns the residual of a / b.
 #[cold]
 #[inline(never)]
 pub fn residual_of_quotient(a: f64, b: f64, near: f64) -> f64 {
@@ -24,7 +24,7 @@ pub fn residual_of_quotient(a: f64, b: f64, near: f64) -> f64 {
     residual(Magnitude::of(a), near, Magnitude::of(near).times(Magnitude::of(b)))
 }
 
-/// The residual of the square root of a.
+/// Returns the residual of the square root of a.
 #[cold]
 #[inline(never)]
 pub fn residual_of_root(a: f64, near: f64) -> f64 {
@@ -35,7 +35,8 @@ pub fn residual_of_root(a: f64, near: f64) -> f64 {
     }
 }
 
-/// The residual if the exact result is to `near` as the magnitude `exact` is to `rounded`.
+/// Returns the residual if the ratio of the exact result to `near` is that of the magnitudes `exact` and
+/// `rounded`.
 fn residual(exact: Magnitude, near: f64, rounded: Magnitude) -> f64 {
     let away_from_zero = 1f64.copysign(near);
     if near.is_infinite() {
@@ -56,7 +57,7 @@ struct Magnitude {
 }
 
 impl Magnitude {
-    /// The magnitude of a finite number. What it is for others is not used.
+    /// Returns the magnitude of a finite number. For other numbers the result has no meaning and is not used.
     fn of(value: f64) -> Self {
         let bits = value.to_bits();
         let (biased, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
@@ -64,7 +65,7 @@ impl Magnitude {
         Self { integer: integer.into(), exponent: biased.max(1) - 1075 }
     }
 
-    /// The product of two magnitudes of 53 bits.
+    /// Returns the product of two magnitudes of 53 bits.
     fn times(self, other: Self) -> Self {
         Self { integer: self.integer * other.integer, exponent: self.exponent + other.exponent }
     }

@@ -10,48 +10,52 @@
 //!    residual > 0
 //! ```
 //!
-//! A neighbour is one step of the number's bits read as an integer, so the choice takes no branch. Where a residual
-//! cannot be represented (`exact`) the sign of the residual is found with integers.
+//! A neighbour is one step of the number's bits read as an integer, so the choice takes no branch. If a
+//! residual cannot be represented (`exact`), its sign is found with integers.
 
 mod double;
 mod exact;
 mod single;
 
-/// A number with operations that are rounded by their residuals: `f64` and `f32`. Parameters and results are those of
+/// A number with operations rounded by their residuals: `f64` and `f32`. Parameters and results are those of
 /// [`Float`](super::Float).
 pub trait Residual: Sized {
-    /// The sums of `a` and `b`.
+    /// Returns the sums of `a` and `b`.
     fn sums<const N: usize>(a: [Self; N], b: [Self; N], up: [u64; N]) -> [Self; N];
-    /// The products of `a` and `b`.
+    /// Returns the products of `a` and `b`.
     fn products<const N: usize>(a: [Self; N], b: [Self; N], up: [u64; N]) -> [Self; N];
-    /// The quotients of `a` by `b`.
+    /// Returns the quotients of `a` by `b`.
     fn quotients<const N: usize>(a: [Self; N], b: [Self; N], up: [u64; N]) -> [Self; N];
-    /// The square roots of `a`.
+    /// Returns the square roots of `a`.
     fn roots<const N: usize>(a: [Self; N], up: [u64; N]) -> [Self; N];
 }
 
-/// One of [`Residual::sums`]. Takes numbers, not arrays: these would lie in memory where they are rarely needed.
+/// Returns one of [`Residual::sums`]. It takes numbers, because arrays would lie in memory where they are
+/// rarely needed.
 #[inline(never)]
 pub fn sum<F: Residual>(a: F, b: F, up: u64) -> F {
     let [sum] = F::sums([a], [b], [up]);
     sum
 }
 
-/// One of [`Residual::products`]. Takes numbers, not arrays: these would lie in memory where they are rarely needed.
+/// Returns one of [`Residual::products`]. It takes numbers, because arrays would lie in memory where they are
+/// rarely needed.
 #[inline(never)]
 pub fn product<F: Residual>(a: F, b: F, up: u64) -> F {
     let [product] = F::products([a], [b], [up]);
     product
 }
 
-/// One of [`Residual::quotients`]. Takes numbers, not arrays: these would lie in memory where they are rarely needed.
+/// Returns one of [`Residual::quotients`]. It takes numbers, because arrays would lie in memory where they
+/// are rarely needed.
 #[inline(never)]
 pub fn quotient<F: Residual>(a: F, b: F, up: u64) -> F {
     let [quotient] = F::quotients([a], [b], [up]);
     quotient
 }
 
-/// One of [`Residual::roots`]. Takes numbers, not arrays: these would lie in memory where they are rarely needed.
+/// Returns one of [`Residual::roots`]. It takes numbers, because arrays would lie in memory where they are
+/// rarely needed.
 #[inline(never)]
 pub fn root<F: Residual>(a: F, up: u64) -> F {
     let [root] = F::roots([a], [up]);
@@ -60,10 +64,10 @@ pub fn root<F: Residual>(a: F, up: u64) -> F {
 
 /// Defines a function that rounds the sum of two numbers. It takes the side of the residual from comparisons.
 ///
-/// With the nearest sum, near - a is b less the residual. Its rounding is less than b, or equal, if the residual is
-/// positive, for rounding keeps the order. The difference to the greater operand is exact, and so not equal if the residual
-/// is not 0. All of this holds for sums and differences that are too large. No comparison with what is no number is
-/// true, so the sum of an infinite operand stays as it is.
+/// With the nearest sum, near - a is b minus the residual. If the residual is positive, the rounded near - a
+/// is less than b or equal, because rounding keeps the order. The difference to the greater operand is exact,
+/// and so not equal unless the residual is 0. All of this also holds for sums and differences that are too
+/// large. No comparison with a NaN is true, so the sum of an infinite operand stays unchanged.
 macro_rules! rounded_sum {
     ($name:ident: $float:ty, $bits:ty, $signed:ty) => {
         #[inline(always)]
@@ -74,7 +78,7 @@ macro_rules! rounded_sum {
             let is_above = all_ones_if((part_of_b < b) | (part_of_a < a));
             let is_below = all_ones_if((part_of_b > b) | (part_of_a > a));
             let bits = near.to_bits();
-            // One bit more is up if the number is positive.
+            // One bit more leads up if the number is positive.
             let step = ((bits as $signed >> (<$bits>::BITS - 1)) as $bits ^ !up) | 1;
             <$float>::from_bits(bits.wrapping_add(step & ((is_above & up) | (is_below & !up))))
         }

@@ -1,5 +1,6 @@
-//! Single precision. Residuals of all operations but sums come from double precision, in which no product of two singles
-//! is rounded, too large or too small. The difference of two doubles always has the right sign.
+//! Rounding by residuals in single precision. Except for sums, residuals come from double precision, in which
+//! no product of two singles is rounded, too large or too small. The difference of two doubles always has the
+//! right sign.
 
 use std::array::from_fn;
 
@@ -37,8 +38,8 @@ impl Residual for f32 {
     }
 }
 
-/// The nearest number, or its neighbour on the side of the residual if that lies in the chosen direction. A
-/// residual that is no number comes from infinite operands, or a divisor of 0: the result stays as it is.
+/// Returns the nearest number, or its neighbour on the side of the residual if that lies in the chosen
+/// direction. A NaN as residual comes from infinite operands or a divisor of 0: the result stays unchanged.
 #[inline(always)]
 fn choose(near: f32, residual: f64, up: u64) -> f32 {
     let bits = near.to_bits();
