@@ -18,6 +18,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use canele_sys::ids::{LinkId, Rank};
+use canele_sys::port_range::PortRange;
 
 use crate::{FullRail, Member, OpenError, OtherRanks, Speed};
 
@@ -140,11 +141,12 @@ pub trait Network: FullRail + Sized {
 pub trait Driver: Network {
     /// Opens the rail `number` of a rank on `ports`, the host's ports of this network in the driver's words.
     /// Rails with the same number are connected with each other. A rail without a usable port is open and has
-    /// no address.
+    /// no address. A driver of TCP listens on a port of `listen_ports`.
     ///
     /// # Errors
     /// The system has no descriptor or memory left.
-    fn open(number: u8, member: Member, ports: &[String]) -> Result<Self, OpenError>;
+    fn open(number: u8, member: Member, ports: &[String], listen_ports: PortRange)
+    -> Result<Self, OpenError>;
 
     /// Takes the error of a port that cannot be used, if there is one.
     fn take_refused(&mut self) -> Option<OpenError>;

@@ -17,7 +17,13 @@ const MANY: usize = 100_000;
 
 fn open(me: u32) -> Tcp {
     let member = Member { me: Rank(me), ranks: 2, job: 77, key: [3; 32] };
-    let limits = TcpLimits { cells: 16, payload: 1024, unproven: 4, connect_timeout_ns: u64::MAX };
+    let limits = TcpLimits {
+        cells: 16,
+        payload: 1024,
+        unproven: 4,
+        connect_timeout_ns: u64::MAX,
+        ..TcpLimits::default()
+    };
     Tcp::listen(1, member, &[Ipv4Addr::LOCALHOST.into()], limits).unwrap()
 }
 

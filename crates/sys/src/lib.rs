@@ -41,6 +41,7 @@ pub mod pidfd;
 #[cfg(not(loom))]
 pub mod pmix;
 pub mod poller;
+pub mod port_range;
 pub mod printable;
 pub mod process_memory;
 #[cfg(not(loom))]

@@ -16,6 +16,8 @@ pub use value::{Allowed, Wait};
 use std::ffi::OsStr;
 use value::{Allowed::*, KIB, MIB, Value};
 
+use crate::port_range::PortRange;
+
 /// Turns the table below into the struct, its defaults, its rows and its assignment by name.
 macro_rules! tunables {
     ($($field:ident: $type:ty = $default:expr, $unit:literal, $allowed:expr, $doc:literal;)*) => {
@@ -110,6 +112,7 @@ tunables! {
     strategy: &'static str = STRATEGIES[0], "", OneOf(STRATEGIES), "How what waits for a peer is put into packets: everything small that waits together (aggregate), one by one (fifo), the most urgent first (priority), that and large messages cut so that all rails end together (split)";
     collective: &'static str = COLLECTIVE_ALGORITHMS[0], "", OneOf(COLLECTIVE_ALGORITHMS), "The algorithm that collectives of all members' equal blocks take wherever it can carry them out: the one with the smallest estimate (auto), or for measurements this one";
     rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
+    ports: PortRange = PortRange::ANY, "", Ports, "The TCP ports on which ranks, launchers and canele doctor listen for other hosts, as 50000-50999; nothing: the system chooses";
     remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";
     host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "How long a host may be silent until its ranks count as lost";
     foreign: &'static str = FOREIGN[0], "", OneOf(FOREIGN), "What becomes of a job of several ranks whose program uses another MPI, so that each rank would be a job of its own: it is not started, or ended (refuse), or runs (allow)";

@@ -32,7 +32,8 @@ pub fn is_own_library(library: &Path) -> bool {
 pub fn is_of_installation(library: &Path) -> bool {
     let Ok(folder) = installation::library_folder() else { return false };
     let Ok(file) = fs::canonicalize(library) else { return false };
-    let own = [installation::SONAME, installation::MPICH_SONAME].map(|name| folder.join(name));
+    let own = [installation::SONAME, installation::MPICH_SONAME, installation::OPENMPI_SONAME]
+        .map(|name| folder.join(name));
     own.iter().any(|own| fs::canonicalize(own).is_ok_and(|own| own == file))
 }
 

@@ -7,8 +7,10 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use canele_control::VERSION;
-use canele_rail::tcp::interfaces::{Interface, interfaces};
+use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
 use canele_sys::ids::LinkId;
+use canele_sys::port_range::PortRange;
+use canele_sys::tunables::Tunables;
 
 use super::shells::MOST_LINE;
 use super::{Attempts, Outcomes, ProbeAnswer, ProbeRequest, line, message};
@@ -38,12 +40,16 @@ pub fn answer(examine: impl FnOnce(&ProbeRequest) -> serde_json::Value) -> io::R
         message(&first).ok_or_else(|| nonsense(&first))?.map_err(|text| nonsense(&text))?;
     let found = interfaces().unwrap_or_default();
     let identity = draw_identity()?;
-    let listening = found.iter().flat_map(Interface::addresses).filter_map(|at| listen(at, identity).ok());
+    // A wrong setting is reported by the examination.
+    let tunables = Tunables::from_pairs(request.settings.iter().cloned()).unwrap_or_default();
+    let addresses = used_interfaces(&found, &tunables.rails);
+    let addresses = addresses.iter().flat_map(Interface::addresses);
+    let listening = addresses.filter_map(|at| listen(at, tunables.ports, identity).ok()).collect();
     let answer = ProbeAnswer {
         version: VERSION,
         release: env!("CARGO_PKG_VERSION").into(),
         identity,
-        listening: listening.collect(),
+        listening,
         interfaces: found,
         report: examine(&request),
     };
@@ -73,6 +79,13 @@ fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Returns the interfaces that `rails` names, or all if it names none or one that this host lacks.
+fn used_interfaces(found: &[Interface], rails: &str) -> Vec<Interface> {
+    let names: Vec<&str> = rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let chosen = (!names.is_empty()).then(|| choose(found, &names).ok()).flatten();
+    chosen.unwrap_or_else(|| found.to_vec())
+}
+
 fn draw_identity() -> io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
@@ -81,8 +94,8 @@ fn draw_identity() -> io::Result<u64> {
 
 /// Sends the identity to each peer that connects to the address, until this process ends; returns the bound
 /// address.
-fn listen(at: IpAddr, identity: u64) -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind((at, 0))?;
+fn listen(at: IpAddr, ports: PortRange, identity: u64) -> io::Result<SocketAddr> {
+    let listener = ports.bind(|port| TcpListener::bind((at, port)))?;
     let address = listener.local_addr()?;
     std::thread::Builder::new().name("listener".into()).spawn(move || {
         for mut caller in listener.incoming().flatten() {
@@ -137,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_connects_gets_the_identity_and_failures_come_in_their_order() {
-        let open = listen("127.0.0.1".parse().unwrap(), 77).unwrap();
+        let open = listen("127.0.0.1".parse().unwrap(), PortRange::ANY, 77).unwrap();
         let closed = {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             listener.local_addr().unwrap()

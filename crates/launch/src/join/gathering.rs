@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use canele_control::join::{JoinTask, MOST_ADDRESSES};
 use canele_control::{RankSet, Socket};
 use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
+use canele_sys::tunables::Tunables;
 
 use super::newcomers::{FIRST_PLACE, Greeted, MOST_NEWCOMERS, Newcomers};
 use super::secret_of_agents;
@@ -71,17 +72,18 @@ pub struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    /// Listens on those of this host's interfaces that `rails` names.
+    /// Listens on those of this host's interfaces that the tunables name.
     ///
     /// # Errors
     /// Fails with any error of the system, or if an interface does not exist.
     pub fn listen(
         begin: &'a JoinTask,
         starter: &'a Socket,
-        rails: &str,
+        tunables: &Tunables,
         events: &Events,
     ) -> io::Result<Gathering<'a>> {
-        let names: Vec<&str> = rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let names: Vec<&str> =
+            tunables.rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         let chosen = choose(&interfaces().unwrap_or_default(), &names);
         let chosen = chosen.map_err(|error| io::Error::other(format!("CANELE_RAILS: {error}")))?;
         let own = IpAddr::from(Ipv4Addr::LOCALHOST);
@@ -89,7 +91,8 @@ impl<'a> Gathering<'a> {
         let mut listeners = Vec::new();
         for address in std::iter::once(own).chain(others).take(MOST_ADDRESSES) {
             // An unusable address, such as a link-local one, does not affect the others.
-            let Ok(listener) = TcpListener::bind((address, 0)) else { continue };
+            let bound = tunables.ports.bind(|port| TcpListener::bind((address, port)));
+            let Ok(listener) = bound else { continue };
             listener.set_nonblocking(true)?;
             events.add(&listener, Source::JoinListener(listeners.len() as u32), Ready::IN)?;
             listeners.push(listener);

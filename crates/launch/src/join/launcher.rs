@@ -54,7 +54,7 @@ fn prepare<'a>(begin: &'a JoinTask, starter: &'a Socket) -> io::Result<(Events, 
     let tunables = Tunables::from_env().map_err(io::Error::other)?;
     let (on_failure, profile) = environment_settings()?;
     let events = Events::new()?;
-    let gathering = Gathering::listen(begin, starter, &tunables.rails, &events)?;
+    let gathering = Gathering::listen(begin, starter, &tunables, &events)?;
     Ok((events, gathering, JobSettings { tunables, on_failure, profile }))
 }
 

@@ -16,7 +16,7 @@ impl<N: Driver> Set<N> {
     pub fn open_networks(&mut self, member: Member, ports: &[Vec<String>]) -> Result<(), OpenError> {
         let mut refused = None;
         for (ports, number) in ports.iter().zip(1..) {
-            let mut network = N::open(number, member, ports)?;
+            let mut network = N::open(number, member, ports, self.listen_ports)?;
             refused = refused.or(network.take_refused());
             self.networks.push(network);
         }

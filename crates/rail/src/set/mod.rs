@@ -22,6 +22,7 @@ use std::time::Instant;
 use canele_profile::HostProfile;
 use canele_sys::atomic::AtomicUsize;
 use canele_sys::ids::{LinkId, Rank};
+use canele_sys::port_range::PortRange;
 use canele_sys::tunables::Tunables;
 
 use crate::shm::fetch::{SingleCopy, both_ends_from};
@@ -37,6 +38,8 @@ const HOST: u8 = 0;
 pub struct Set<N = Tcp> {
     shm: Shm,
     networks: Vec<N>,
+    /// The TCP ports that networks listen on.
+    listen_ports: PortRange,
     waker: Waker,
     /// Watches the descriptors of a rank that has got networks after its inbox was handed out.
     watcher: Option<DescriptorWatcher>,
@@ -93,6 +96,7 @@ impl<N: Network> Set<N> {
             own_threads: Arc::default(),
             shm,
             networks: Vec::new(),
+            listen_ports: tunables.ports,
             incoming: Vec::new(),
             ready: Vec::new(),
             unsettled: false,

@@ -12,9 +12,11 @@ use std::os::fd::OwnedFd;
 
 use canele_sys::ids::Rank;
 use canele_sys::poller::{Interest, Poller, Ready};
+use canele_sys::port_range::PortRange;
 use rustix::io::Errno;
 use rustix::net::{self, sockopt};
 
+use super::TcpLimits;
 use super::connector::Context;
 use super::handshake::Handshake;
 use super::handshaking::{Handshaking, nonce};
@@ -47,11 +49,14 @@ struct Listener {
 
 impl Listener {
     /// Listens on an address, at a port chosen by the system.
-    fn open(address: IpAddr) -> io::Result<(SocketAddr, Self)> {
-        let socket = match TcpListener::bind((address, 0)) {
-            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => Self::bind_missing(address)?,
-            bound => bound?,
+    fn open(address: IpAddr, ports: PortRange) -> io::Result<(SocketAddr, Self)> {
+        let bind = |port| match TcpListener::bind((address, port)) {
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                Self::bind_missing(address, port)
+            }
+            bound => bound,
         };
+        let socket = ports.bind(bind)?;
         socket.set_nonblocking(true)?;
         net::listen(&socket, BACKLOG)?;
         // Accepted sockets inherit the option, which saves a system call for each.
@@ -60,7 +65,7 @@ impl Listener {
     }
 
     /// Binds to an address that no interface has at the moment.
-    fn bind_missing(address: IpAddr) -> io::Result<TcpListener> {
+    fn bind_missing(address: IpAddr, port: u16) -> io::Result<TcpListener> {
         let family = match address {
             IpAddr::V4(_) => net::AddressFamily::INET,
             IpAddr::V6(_) => net::AddressFamily::INET6,
@@ -70,7 +75,7 @@ impl Listener {
             IpAddr::V4(_) => sockopt::set_ip_freebind(&socket, true)?,
             IpAddr::V6(_) => sockopt::set_ipv6_freebind(&socket, true)?,
         }
-        net::bind(&socket, &SocketAddr::new(address, 0))?;
+        net::bind(&socket, &SocketAddr::new(address, port))?;
         Ok(socket.into())
     }
 }
@@ -93,10 +98,10 @@ pub struct Acceptor {
 
 impl Acceptor {
     /// Listens on each address. Addresses that fail are left out and reported by [`Self::take_refused`].
-    pub fn open(addresses: &[IpAddr], most: usize, poller: &Poller) -> Result<Self, OpenError> {
+    pub fn open(addresses: &[IpAddr], limits: TcpLimits, poller: &Poller) -> Result<Self, OpenError> {
         let (mut opened, mut refused) = (Vec::new(), None);
         for &address in addresses {
-            match Listener::open(address) {
+            match Listener::open(address, limits.ports) {
                 Ok(listener) => opened.push(listener),
                 Err(source) if is_exhaustion(&source) => {
                     return Err(OpenError::Address { address: address.to_string(), source });
@@ -111,7 +116,7 @@ impl Acceptor {
             listeners,
             addresses,
             refused,
-            unauthenticated: Unauthenticated::new(most)?,
+            unauthenticated: Unauthenticated::new(limits.unproven)?,
             waiting: Vec::new(),
             closed_until_ns: None,
             has_more: false,

@@ -57,6 +57,7 @@ pub use address::encode as encode_address;
 use canele_sys::device::MemoryKinds;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::{Interest, Poller, Ready, ReadyDescriptor};
+use canele_sys::port_range::PortRange;
 use connect::Pair;
 use connector::{Connector, Route};
 use handshake::{Credentials, SocketNames};
@@ -84,11 +85,19 @@ pub struct TcpLimits {
     pub unproven: usize,
     /// Time limit in ns of an attempt to reach a peer, and of a handshake.
     pub connect_timeout_ns: u64,
+    /// The ports to listen on.
+    pub ports: PortRange,
 }
 
 impl Default for TcpLimits {
     fn default() -> Self {
-        Self { cells: 1024, payload: 4 << 20, unproven: 64, connect_timeout_ns: 15_000_000_000 }
+        Self {
+            cells: 1024,
+            payload: 4 << 20,
+            unproven: 64,
+            connect_timeout_ns: 15_000_000_000,
+            ports: PortRange::ANY,
+        }
     }
 }
 
@@ -153,8 +162,8 @@ pub struct Tcp {
 
 impl TcpLimits {
     /// Returns the limits for the rails of a job.
-    pub fn of_jobs() -> TcpLimits {
-        TcpLimits { connect_timeout_ns: CONNECT_TIMEOUT_NS, ..TcpLimits::default() }
+    pub fn of_jobs(ports: PortRange) -> TcpLimits {
+        TcpLimits { connect_timeout_ns: CONNECT_TIMEOUT_NS, ports, ..TcpLimits::default() }
     }
 
     fn sizes(&self) -> Sizes {
@@ -199,7 +208,7 @@ impl Tcp {
         let (sizes, caps) = (limits.sizes(), Self::capabilities(limits));
         let Sizes { cells, payload } = sizes;
         let (poller, handshake_poller) = (Poller::new()?, Poller::new()?);
-        let acceptor = Acceptor::open(addresses, limits.unproven, &handshake_poller)?;
+        let acceptor = Acceptor::open(addresses, limits, &handshake_poller)?;
         poller.set(
             &handshake_poller,
             Token::Handshakes.to_word(),

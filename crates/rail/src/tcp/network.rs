@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use canele_sys::ids::{LinkId, Rank};
+use canele_sys::port_range::PortRange;
 
 use super::address::{self, OwnAddresses};
 use super::connector::Connector;
@@ -14,9 +15,14 @@ use crate::{Driver, LinkReport, Member, Network, OpenError, OtherRanks, Rail, To
 impl Driver for Tcp {
     /// Opens a rail on ports that are addresses of this host
     /// ([`Interface::ports`](super::interfaces::Interface::ports)).
-    fn open(number: u8, member: Member, ports: &[String]) -> Result<Self, OpenError> {
+    fn open(
+        number: u8,
+        member: Member,
+        ports: &[String],
+        listen_ports: PortRange,
+    ) -> Result<Self, OpenError> {
         let addresses: Vec<IpAddr> = ports.iter().filter_map(|port| port.parse().ok()).collect();
-        Tcp::listen(number, member, &addresses, TcpLimits::of_jobs())
+        Tcp::listen(number, member, &addresses, TcpLimits::of_jobs(listen_ports))
     }
 
     fn take_refused(&mut self) -> Option<OpenError> {

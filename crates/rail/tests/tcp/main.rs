@@ -35,7 +35,7 @@ fn credentials(member: Member, rail: u8) -> Credentials {
 }
 
 fn small() -> TcpLimits {
-    TcpLimits { cells: 16, payload: 1024, unproven: 4, connect_timeout_ns: u64::MAX }
+    TcpLimits { cells: 16, payload: 1024, unproven: 4, connect_timeout_ns: u64::MAX, ..TcpLimits::default() }
 }
 
 fn open(me: u32, ranks: u32) -> Tcp {

@@ -5,10 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 
 use canele_rail::Member;
 use canele_rail::tcp::encode_address;
-use canele_rail::tcp::{AddressFailure, ConnectFailure, Tcp};
+use canele_rail::tcp::{AddressFailure, ConnectFailure, Tcp, TcpLimits};
 use canele_rail::{Class, Header, Rail, Recoverable};
 use canele_rail::{Driver, Network};
 use canele_sys::ids::{LinkId, Rank};
+use canele_sys::port_range::PortRange;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
 use super::{LOCALHOST, RAIL, are_linked, introduce, member, open, rank, small, until};
@@ -233,4 +234,22 @@ fn an_address_that_cannot_be_listened_on_is_left_out() {
     let mut rail = Tcp::listen(RAIL, member(0, 2), &[never, LOCALHOST], small()).unwrap();
     assert_eq!(rail.addresses().len(), 1);
     assert!(rail.take_refused().is_some_and(|why| why.to_string().contains("ff02::77")));
+}
+
+#[test]
+fn a_rail_listens_on_a_port_of_the_range() {
+    // Some of these may be in use by other programs.
+    let ports = PortRange::read("41000-41999").unwrap();
+    let [a, b] = super::pair_of(TcpLimits { ports, ..small() });
+    let report = b.report_link(Rank(0)).expect("the link is open");
+    let port: u16 = report.here.rsplit(':').next().unwrap().parse().unwrap();
+    assert!((41_000..42_000).contains(&port), "rank 0 connected to {}", report.here);
+    drop(a);
+    // A range whose only port is in use leaves the rail without an address, with the reason.
+    let taken = std::net::TcpListener::bind((LOCALHOST, 0)).unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let limits = TcpLimits { ports: PortRange::read(&port.to_string()).unwrap(), ..small() };
+    let mut rail = Tcp::listen(RAIL, member(0, 2), &[LOCALHOST], limits).unwrap();
+    let refused = rail.take_refused().expect("the address cannot be used").to_string();
+    assert!(refused.contains(&format!("CANELE_PORTS={port}-{port}")), "{refused}");
 }

@@ -8,6 +8,7 @@ use canele_rail::{
 };
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::Ready;
+use canele_sys::port_range::PortRange;
 use rustix::net::listen;
 
 use super::connections::{Attempt, TIMEOUT_NS};
@@ -164,7 +165,7 @@ impl Network for Unix {
 }
 
 impl Driver for Unix {
-    fn open(number: u8, member: Member, ports: &[String]) -> Result<Self, OpenError> {
+    fn open(number: u8, member: Member, ports: &[String], _: PortRange) -> Result<Self, OpenError> {
         Self::listen(number, member, ports, Limits { cells: 64, payload: 256 << 10 })
     }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::port_range::PortRange;
+
 /// 1024 bytes.
 pub(super) const KIB: u64 = 1 << 10;
 /// 1024 KiB.
@@ -32,6 +34,8 @@ pub enum Allowed {
     PowerOfTwo(u64, u64),
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// A range of TCP ports, or nothing.
+    Ports,
     /// Any text.
     Text,
 }
@@ -41,7 +45,7 @@ impl Allowed {
         match *self {
             Allowed::Between(first, last) => (first..=last).contains(&number),
             Allowed::PowerOfTwo(first, last) => number.is_power_of_two() && (first..=last).contains(&number),
-            Allowed::OneOf(_) | Allowed::Text => false,
+            Allowed::OneOf(_) | Allowed::Ports | Allowed::Text => false,
         }
     }
 }
@@ -52,6 +56,7 @@ impl fmt::Display for Allowed {
             Allowed::Between(first, last) => write!(f, "{first} to {last}"),
             Allowed::PowerOfTwo(first, last) => write!(f, "a power of two from {first} to {last}"),
             Allowed::OneOf(words) => f.write_str(&words.join(" or ")),
+            Allowed::Ports => f.write_str("a range of ports from 1 to 65535, such as 50000-50999"),
             Allowed::Text => f.write_str("a text"),
         }
     }
@@ -102,6 +107,16 @@ impl Value for String {
 
     fn write(&self) -> String {
         self.clone()
+    }
+}
+
+impl Value for PortRange {
+    fn read(text: &str, _allowed: &Allowed) -> Option<Self> {
+        PortRange::read(text)
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
     }
 }
 

@@ -38,10 +38,11 @@ fn networks() -> Result<Vec<Interface>, Failure> {
 
 fn listen(flow: &Flow) -> Result<Vec<Wire>, Failure> {
     let (mut offers, mut listeners): (Vec<Offer>, Vec<TcpListener>) = (Vec::new(), Vec::new());
+    let ports = Tunables::from_env()?.ports;
     for network in networks()? {
         let mut addresses = Vec::new();
         for address in network.addresses() {
-            let listener = TcpListener::bind((address, 0))?;
+            let listener = ports.bind(|port| TcpListener::bind((address, port)))?;
             addresses.push(listener.local_addr()?);
             listeners.push(listener);
         }
