@@ -122,7 +122,7 @@ pub struct Binding {
 pub struct ChosenBinding {
     /// The processors of each rank.
     pub binding: Binding,
-    /// The claims to their cores.
+    /// The claims to the ranks' cores.
     pub claims: CoreClaims,
     /// A remark about it for the user.
     pub remark: Option<String>,

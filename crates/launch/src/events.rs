@@ -194,11 +194,11 @@ impl Events {
         let _ = self.poller.remove(fd);
     }
 
-    /// Keeps these listeners and closes connections that arrive there: their processes only check who
-    /// listens.
+    /// Keeps these listeners and closes connections that arrive there: their processes only check
+    /// the user that listens.
     pub fn close_arrivals(&mut self, listeners: Vec<OwnedFd>) {
         for listener in listeners {
-            // Without it the queue fills, and such processes do not learn who listens.
+            // Without it the queue fills, and such processes do not learn the listening user.
             let _ = self.add(&listener, Source::Arrival(self.closing.len() as u32), Ready::IN);
             self.closing.push(listener);
         }

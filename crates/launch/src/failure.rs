@@ -10,30 +10,30 @@ use super::wording::rank_list;
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
-    /// It exited with this status.
+    /// The process exited with this status.
     Status(u8),
-    /// This signal ended it.
+    /// This signal ended the process.
     Signal(u8),
-    /// Its end is unknown, because its host was lost.
+    /// The end is unknown, because its host was lost.
     Lost,
-    /// Only its parent knows its end, and the parent is not of the job.
+    /// Only the parent knows the end, and the parent is not of the job.
     Unknown,
 }
 
 /// The reason why a rank counts as failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RankFailure {
-    /// A signal killed it.
+    /// A signal killed the rank.
     Killed(u8),
-    /// It exited with a status other than 0.
+    /// The rank exited with a status other than 0.
     Exited(u8),
-    /// It exited with 0, had initialised, but not finalised.
+    /// The rank exited with 0, had initialised, but not finalised.
     Unfinished,
-    /// It ended in a way that only its parent knows, and had not finalised.
+    /// The rank ended in a way that only its parent knows, and had not finalised.
     Unknown,
-    /// It broke the rules of the control socket.
+    /// The rank broke the rules of the control socket.
     Broken(String),
-    /// Its host is no longer heard from.
+    /// The rank's host is no longer heard from.
     HostLost,
 }
 

@@ -25,7 +25,7 @@ pub enum RankOrder {
     ByHost,
     /// Each host gets one rank in turn, while it has room.
     InTurn,
-    /// Each rank has a host of its own choice, by the host's index.
+    /// Each rank goes to the host that is given for it, by the host's index.
     Listed(Vec<u32>),
 }
 

@@ -106,8 +106,7 @@ const MOST_TEXTS: u32 = 1024;
 /// The most bytes of all reasons, so that a message can hold them.
 const MOST_TEXT: usize = 16 << 10;
 
-/// Shortens the reasons so that a message can hold them: reasons that are too many or too long are replaced
-/// by the first.
+/// Keeps the first reasons that a message can hold; a reason that does not fit becomes `as the others`.
 fn shortened(mut texts: Vec<String>) -> Vec<String> {
     texts.truncate(MOST_TEXTS as usize);
     let mut left = MOST_TEXT;

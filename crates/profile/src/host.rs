@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessorDistance {
-    /// They are threads of one core.
+    /// The two are threads of one core.
     SameCore,
-    /// They share the second-level cache.
+    /// The two share the second-level cache.
     SharedL2,
-    /// They share the last-level cache.
+    /// The two share the last-level cache.
     SharedL3,
-    /// They are on different sockets.
+    /// The two are on different sockets.
     Socket,
 }
 

@@ -213,7 +213,7 @@ mod tests {
             RecordFile::new(&self.0.join(".cache"), boot, &server())
         }
 
-        /// A file in which a launcher of this boot wrote 200 ns.
+        /// Returns a file in which a launcher of this boot wrote 200 ns.
         fn written(&self) -> RecordFile {
             let file = self.file("boot");
             assert_eq!(measured(&file, 200), (200, LineOrigin::Written(file.path())));

@@ -14,14 +14,14 @@ pub const TAG: usize = 16;
 /// The longest frame in bytes before it is sealed.
 pub const MAX_PLAIN: usize = 65535 - TAG;
 
-/// Seals frames, one after the other.
+/// A sealer of frames, one after the other.
 pub struct Sealer {
     state: Arc<StatelessTransportState>,
     counter: u64,
     beats: BeatKey,
 }
 
-/// Opens frames, one after the other.
+/// An opener of frames, one after the other.
 pub struct Opener {
     state: Arc<StatelessTransportState>,
     counter: u64,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   owner      = the first thread that enters; for ever
-//!   biased:      the owner goes in and out with plain loads and stores of `inside`
-//!   revoked:     another thread came; from now on all threads, the owner too, take `lock`
+//!   biased:      the owner enters and leaves with plain loads and stores of `inside`
+//!   revoked:     another thread has come; from now on all threads, also the owner, take `lock`
 //!
 //!   owner                                 the first other thread, holding `lock`
 //!   inside = 1                            revoked = true
@@ -131,7 +131,7 @@ impl<T> BiasedLock<T> {
         })
     }
 
-    /// True if this thread is the owner and has its bias.
+    /// Returns true if this thread is the owner and has its bias.
     pub fn is_biased_here(&self) -> bool {
         // Relaxed, as in `lock`: taking the lock finds out if the bias ends now.
         self.owner.load(Ordering::Relaxed) == fork::known_token() && !self.revoked.load(Ordering::Relaxed)
@@ -143,7 +143,7 @@ impl<T> BiasedLock<T> {
         self.lock_by_bias().or_else(|| self.lock_if_free())
     }
 
-    /// True if this thread holds the lock.
+    /// Returns true if this thread holds the lock.
     pub fn is_held_here(&self) -> bool {
         // Relaxed: only this thread stores its own number there, or `inside` while it is the owner.
         let by_bias = self.owner.load(Ordering::Relaxed) == fork::known_token()

@@ -134,7 +134,7 @@ mod models {
 
     use super::*;
 
-    /// A reader gets one record or the other, never a part of each.
+    /// A reader gets one of two records, never a part of each.
     #[test]
     fn loom_a_published_record_is_read_whole() {
         loom::model(|| {

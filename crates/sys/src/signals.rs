@@ -63,8 +63,7 @@ fn is_ignored(signal: libc::c_int) -> bool {
 }
 
 /// Calls `start` with the signal state that [`set_aside_inherited`] has set aside, so that a started program
-/// inherits it. Nothing has to run in the new process, which would make the standard library start it in a
-/// slower way.
+/// inherits it. Nothing has to run in the new process, so the standard library can start it in its fast way.
 pub fn with_inherited<T>(start: impl FnOnce() -> T) -> T {
     give_back_here();
     let started = start();
@@ -140,7 +139,7 @@ mod tests {
         })
     }
 
-    /// In a process of its own, as signals are the process's: a test of this name that is started again.
+    /// Runs in a process of its own, this test started again, because signals belong to a process.
     #[test]
     fn what_was_inherited_is_set_aside_and_given_back() {
         let bit = |signal: libc::c_int| 1_u64 << (signal - 1);

@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(watch.deadline(), None);
     }
 
-    /// A check that takes until the test lets it go on.
+    /// Checks a process until the test lets it end.
     fn look_long(_: &mut KnownLibraries, pid: u32) -> Option<Foreign> {
         *STARTED.lock().unwrap() += 1;
         drop(LOOKS_LAST.lock().unwrap());

@@ -29,7 +29,7 @@ const ENDING: Duration = Duration::from_secs(2);
 pub enum ShellOutput {
     /// A line of standard output.
     Line(String),
-    /// Standard output has ended.
+    /// The end of standard output.
     End,
     /// Bytes of standard error.
     Remark(Vec<u8>),

@@ -1,7 +1,7 @@
 //! An answer while it arrives: lines of JSON, the job's and one for each rank.
 //!
 //! Owns the bounds on a line and on the whole, which no number in the answer changes. Never reads: callers
-//! give it bytes. Control characters are removed from texts.
+//! give it bytes. Control characters in texts are replaced.
 
 use canele_sys::printable;
 use serde::de::DeserializeOwned;

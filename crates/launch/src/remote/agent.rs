@@ -32,11 +32,11 @@ pub enum State {
     Starting,
     /// Its preamble has come, and the launcher waits for the first flight of the handshake.
     Greeting,
-    /// It waits for its task.
+    /// The agent waits for its task.
     Ready,
-    /// It has its task.
+    /// The agent has its task.
     Running,
-    /// It has made its last report, or the launcher has made it in its place.
+    /// The agent has made its last report, or the launcher has made it in its place.
     Over,
 }
 

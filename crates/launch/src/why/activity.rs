@@ -10,23 +10,23 @@ use crate::query::RankReport;
 /// The activity of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity<'a> {
-    /// Its process has not been started.
+    /// The rank's process has not been started.
     Starting,
-    /// It has left the library.
+    /// The rank has left the library.
     Finished,
-    /// Its process has ended.
+    /// The rank's process has ended.
     Ended,
-    /// Its process is stopped by a signal, or traced.
+    /// The rank's process is stopped by a signal, or traced.
     Stopped,
-    /// It waits in the library; the wait is that of its first waiting thread.
+    /// The rank waits in the library; the wait is that of its first waiting thread.
     Waits(&'a ThreadWait),
-    /// It is in the library and does not wait: it polls, or is between two calls.
+    /// The rank is in the library and does not wait: it polls, or is between two calls.
     Calls,
-    /// It runs outside of the library.
+    /// The rank runs outside of the library.
     Computes,
-    /// It sleeps outside of the library, in this function of the kernel if that is known.
+    /// The rank sleeps outside of the library, in this function of the kernel if that is known.
     Sleeps(&'a str),
-    /// Nothing is known of its process.
+    /// Nothing is known of the rank's process.
     Unknown,
 }
 

@@ -205,7 +205,7 @@ mod tests {
         drop(account.grant_of(600, || 1000, stopped).unwrap());
     }
 
-    /// A process that has allocated a part of its grant, which the system therefore sees, too.
+    /// A process has allocated a part of its grant, which the system therefore sees, too.
     #[test]
     fn memory_in_the_act_of_being_allocated_is_not_counted_twice() {
         for (allocated, asked, granted) in

@@ -143,7 +143,7 @@ mod kernel {
             self.take_ring(rung);
         }
 
-        /// Clears what would end the next sleep at once: a ring of the event, and ready descriptors. Called
+        /// Clears rings of the event and ready descriptors, which would end the next sleep at once. Called
         /// in place of a sleep.
         pub fn clear(&self) {
             let mut rung = false;

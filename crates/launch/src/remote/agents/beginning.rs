@@ -80,7 +80,7 @@ impl Agents {
         }
     }
 
-    /// Refuses an order for a host that is over: its ranks are not started.
+    /// Refuses an order for a host that cannot start ranks: the ranks of a spawn are reported as not started.
     pub(super) fn refuse(&mut self, host: usize, order: Order, why: &str) {
         let Order::Spawn { plans, .. } = order else { return };
         let name = |plan: &Plan| plan.programs[0].command[0].to_string_lossy().into_owned();
