@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{env, fs, io};
 
-/// The linker exports these names and no others. Not each linker that the command is built with can be told names of symbols in another way.
+/// The names that the linker exports. Not every linker supports another way to name symbols.
 const EXPORTED: &str = "{ global: MPIR_*; local: *; };\n";
 
 fn main() -> io::Result<()> {

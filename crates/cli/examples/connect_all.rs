@@ -1,9 +1,10 @@
-//! Connects all pairs of ranks and says what that took: seconds, and memory of a rank.
+//! Connects all pairs of ranks and prints the costs: seconds, and memory of a rank.
 //!
-//! `canele run -n 64 connect_all`. Every rank sends 8 bytes to every other one at once; rank 0 prints one line: ranks, seconds
-//! from its starting signal until all have received from all, and for the rank with most of it, in MB: its inbox, the page tables
-//! of its mappings, its private memory, and what of the last two came with the links. Then all ranks finish at once: what the
-//! command takes after the line is the end of the job.
+//! `canele run -n 64 connect_all`. Every rank sends 8 bytes to every other one at once. Rank 0 prints one
+//! line: ranks, then seconds from its starting signal until all have received from all. Then follow, in MB,
+//! the figures of the rank with most memory: its inbox, the page tables of its mappings, and its private
+//! memory. The parts of the last two that the links added are printed, too. Then all ranks finish at once:
+//! the command's time after the line is the end of the job.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -45,7 +46,7 @@ impl Memory {
     }
 }
 
-/// What is reserved of this rank's inbox: the blocks of its file.
+/// Returns the reserved bytes of this rank's inbox: the blocks of its file.
 fn inbox(me: Rank) -> u64 {
     let name = format!("/memfd:canele-inbox-{} (deleted)", me.0);
     let descriptors = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
@@ -59,7 +60,7 @@ fn main() -> Result<(), Error> {
     let job = Job::start()?;
     let (world, me, size) = (job.world(), job.rank(), job.size());
     let others = || (0..size).map(Rank).filter(|rank| *rank != me);
-    // All ranks have started, and are linked to rank 0 only.
+    // At this point all ranks have started, and are linked to rank 0 only.
     if me.0 == 0 {
         others().try_for_each(|from| world.recv(from, READY, &mut [0_u64]).map(drop))?;
         others().try_for_each(|to| world.send(to, GO, &[0_u64]))?;

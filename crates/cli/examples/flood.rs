@@ -1,7 +1,7 @@
-//! Sends messages that no receive is posted for yet, beyond the credit, and says how long they took.
+//! Sends messages beyond the credit before their receives are posted, and prints their times.
 //!
-//! `canele run -n 2 flood 300000`. Rank 0 starts as many sends of 8 bytes; when rank 1 has heard that, it receives them all.
-//! Rank 1 prints the number of messages and the microseconds that one took to be received.
+//! `canele run -n 2 flood 300000`. Rank 0 starts as many sends of 8 bytes; when rank 1 is told that, it
+//! receives them all. Rank 1 prints the number of messages and the microseconds to receive one.
 #![forbid(unsafe_code)]
 
 use std::time::Instant;

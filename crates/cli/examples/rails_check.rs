@@ -1,12 +1,13 @@
-//! Messages of many sizes between ranks 0 and 1 for some seconds, every byte and the order checked, while rails may be cut and
-//! mended: `canele run --hosts h0:1,h1:1 rails_check SECONDS`. Prints what moved and the longest pause.
+//! Sends messages of many sizes between ranks 0 and 1 for some seconds, and checks every byte and the order.
+//! Meanwhile rails may be cut and restored: `canele run --hosts h0:1,h1:1 rails_check SECONDS`. Prints the
+//! moved data and the longest pause.
 
 use std::time::{Duration, Instant};
 
 use canele::{Job, Rank, Tag};
 
 const SIZES: [usize; 9] = [8, 0, 48, 1000, 16 << 10, 100_000, 1 << 20, 300, 4 << 20];
-/// Messages under way at a time.
+/// Number of messages under way at a time.
 const WINDOW: usize = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

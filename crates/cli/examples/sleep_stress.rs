@@ -1,7 +1,8 @@
-//! Ranks that fall asleep while others send to them, again and again: a wake-up that is lost stops the job.
+//! Ranks that repeatedly fall asleep while others send to them: a lost wake-up stops the job.
 //!
-//! `canele run -n 3 --wait sleep sleep_stress SECONDS`. Every rank pauses for random times around those in which the
-//! others announce their sleep. Sequence numbers are checked. No progress for 10 s: says so and exits with 1.
+//! `canele run -n 3 --wait sleep sleep_stress SECONDS`. Every rank pauses for random times near those in
+//! which the others announce their sleep. Sequence numbers are checked. Without progress for 10 s it prints
+//! that and exits with 1.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -15,7 +16,7 @@ const DATA: Tag = Tag(1);
 /// The note on a sender's last message.
 const LAST: u64 = 1 << 63;
 
-/// Numbers without pattern (xorshift).
+/// Pseudo-random numbers (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -26,7 +27,7 @@ impl Random {
         self.0
     }
 
-    /// Mostly nothing or less than a µs, sometimes as long as falling asleep takes, seldom much longer.
+    /// Pauses: mostly not or less than a µs, sometimes as long as falling asleep takes, rarely much longer.
     fn pause(&mut self) {
         let n = self.next();
         match n % 32 {
@@ -46,8 +47,8 @@ fn main() -> Result<(), Error> {
     watch(me, passed.clone());
     let mut random = Random(0x9e37_79b9 + u64::from(me.0));
     let until = Instant::now() + Duration::from_secs(seconds);
-    // A ring: each rank passes on what it gets, so at any time most of them are about to sleep. Each also sends to the
-    // one before it, which receives it from any rank: two senders race to wake one sleeper.
+    // In a ring each rank passes on its number, so at any time most ranks are about to sleep. Each also sends
+    // to the previous one, which receives it from any rank: two senders race to wake one sleeper.
     let (next, previous) = (Rank((me.0 + 1) % size), Rank((me.0 + size - 1) % size));
     let mut received = [0u64; 2];
     let mut rounds = 0u64;
@@ -73,7 +74,7 @@ fn main() -> Result<(), Error> {
         world.recv(ANY_SOURCE, Tag(2), &mut number)?;
         check(me, number[0], &mut received[1]);
         rounds += 1;
-        // Relaxed: only that it changes matters.
+        // Relaxed: only a change of the value matters.
         passed.store(rounds, Ordering::Relaxed);
     }
     if me.0 == 0 {

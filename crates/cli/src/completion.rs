@@ -1,4 +1,5 @@
-//! `canele completion`: what lets a shell complete the words of a command line, made of the definitions of the arguments.
+//! `canele completion`: the script by which a shell completes command lines, made from the definitions of the
+//! arguments.
 
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ Examples:
   . <(canele completion bash)             in this shell only
   canele completion fish >~/.config/fish/completions/canele.fish";
 
-/// Prints it.
+/// Prints the script.
 pub fn main(arguments: &CompletionArguments) -> ExitCode {
     let mut script = Vec::new();
     generate(arguments.shell, &mut visible(Canele::command()), "canele", &mut script);

@@ -1,6 +1,6 @@
 //! `canele demo`: finds an example program of this installation and runs it as a job.
 //!
-//! Owns nothing of the programs; they are ordinary users of the library.
+//! Owns no part of the programs, which are ordinary users of the library.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ struct Collected {
     size: Size,
 }
 
-/// Ranks where there are processors enough.
+/// Largest default number of ranks.
 const MOST_RANKS: u32 = 4;
 
 const USAGE: &str = "canele demo laplace|mandelbrot|gauss|dsm|povray [-n N] [ARGS…]";
@@ -56,7 +56,7 @@ Examples:
   canele demo povray -n 3                 a plate of canelés, one master and two workers
   canele demo laplace --help              what the program itself can do";
 
-/// Name, and the executable, of the package `canele-NAME`. POV-Ray's own executable has the name `povray`.
+/// Name and executable of the package `canele-NAME`. POV-Ray's own executable has the name `povray`.
 const PROGRAMS: [(&str, &str); 5] = [
     ("laplace", "laplace"),
     ("mandelbrot", "mandelbrot"),
@@ -94,7 +94,8 @@ pub fn main(arguments: DemoArguments) -> ExitCode {
     }
 }
 
-/// The number of ranks, and the program with what it takes itself: all but that number, and everything behind a `--`.
+/// Returns the number of ranks, and the program with its own arguments: all but that number, and everything
+/// after a `--`.
 fn split(arguments: DemoArguments) -> Result<(u32, Vec<OsString>), clap::Error> {
     let (mut ours, mut its) = (vec![OsString::from("canele demo")], Vec::new());
     let mut words = arguments.command.into_iter();
@@ -117,7 +118,8 @@ fn split(arguments: DemoArguments) -> Result<(u32, Vec<OsString>), clap::Error> 
     Ok((ranks.unwrap_or_else(default_ranks), its))
 }
 
-/// No more than processors: otherwise the times that a program prints would be those of its neighbours.
+/// Returns at most the number of processors: otherwise the times printed by a program would include those of
+/// other ranks.
 fn default_ranks() -> u32 {
     topology::usable().min(MOST_RANKS)
 }

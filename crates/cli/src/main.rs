@@ -1,5 +1,5 @@
-//! The command `canele`: runs parallel programs, tells about the machine and about running jobs,
-//! measures, demonstrates, and simulates.
+//! The command `canele`: runs parallel programs, shows the machine and running jobs, measures, demonstrates,
+//! and simulates.
 //!
 //! Owns the command line and the exit statuses: 0, the first failing rank's, 128 + n for signal n,
 //! 2 for wrong usage; under the names of MPI's commands it is those. Every message of the command itself goes to standard error and starts
@@ -152,7 +152,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command of MPI that has this name, in any folder.
+/// Returns the command of MPI that has this name, in any folder.
 fn mpi_command(name: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
     match Path::new(name).file_name().and_then(OsStr::to_str)? {
         "mpicc" => Some(|words| compile::main(Language::C, words)),
@@ -211,7 +211,7 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The exit status of a process that `canele run` starts for itself.
+/// Returns the exit status of a process that `canele run` starts for itself.
 fn helper(otherwise: &str, result: std::io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -219,7 +219,7 @@ fn helper(otherwise: &str, result: std::io::Result<()>) -> ExitCode {
     }
 }
 
-/// `mpiexec` and `mpirun`: `canele run` in the words of others.
+/// Runs `mpiexec` and `mpirun`: `canele run` with the options of other launchers.
 fn mpiexec(words: Vec<OsString>) -> ExitCode {
     match mpiexec::translate(words, |name| std::env::var_os(name)) {
         Ok(Asked::Help) => {
@@ -238,7 +238,7 @@ fn mpiexec(words: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Prints what clap has to say: help to standard output (0), wrong usage to standard error (2).
+/// Prints the text of clap: help to standard output (0), wrong usage to standard error (2).
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -253,7 +253,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Says what is wrong with the words of a command line.
+/// Returns the error in the words of a command line.
 pub(crate) fn wrong_words(error: &clap::Error) -> String {
     let named = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
@@ -271,22 +271,22 @@ pub(crate) fn wrong_words(error: &clap::Error) -> String {
     text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
 }
 
-/// Says what is wrong with the command line. Exit status 2.
+/// Prints an error in the command line. Returns exit status 2.
 pub(crate) fn wrong_usage(text: &str) -> ExitCode {
     say(text);
     ExitCode::from(2)
 }
 
-/// An answer, to standard output. Text of files and other processes in it is only shown, whatever a terminal would make of it.
+/// Prints a result to standard output. Control characters from files and other processes are made visible.
 pub(crate) fn print(text: &str) {
     use std::io::Write;
     // A closed standard output is the reader's choice, not a failure.
     let _ = writeln!(std::io::stdout(), "{}", printable::lines(text));
 }
 
-/// One message of the command itself, of which the terminal obeys nothing.
+/// Prints one message of the command itself, with control characters made visible.
 pub(crate) fn say(text: &str) {
     use std::io::Write;
-    // If standard error is closed there is no reader to tell.
+    // If standard error is closed, there is no reader to inform.
     let _ = writeln!(std::io::stderr(), "canele: {}", printable::lines(text));
 }

@@ -1,6 +1,7 @@
-//! The man pages of the command and of MPI's commands, made of the definitions of the arguments and of the texts of `--help`.
+//! The man pages of the command and of MPI's commands, made from the definitions of the arguments and the
+//! texts of `--help`.
 //!
-//! Owns which pages there are. `scripts/install` and the packages have them written.
+//! Owns the list of pages. `scripts/install` and the packages have them written.
 
 use std::fs;
 use std::io;
@@ -18,7 +19,7 @@ use crate::{Canele, mpichversion, say};
 /// The section of the manual.
 const SECTION: &str = "1";
 
-/// Writes all pages into a folder that is there.
+/// Writes all pages into an existing folder.
 pub fn main(folder: &Path) -> ExitCode {
     match pages()
         .and_then(|pages| pages.iter().try_for_each(|(name, page)| fs::write(folder.join(name), page)))
@@ -31,7 +32,7 @@ pub fn main(folder: &Path) -> ExitCode {
     }
 }
 
-/// The pages by the names of their files.
+/// Returns the pages by the names of their files.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut command = Canele::command().disable_help_subcommand(true);
     command.build();
@@ -75,7 +76,7 @@ fn add_pages(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> io:
     Ok(())
 }
 
-/// The page of a command; what stands behind its options keeps its lines.
+/// Returns the page of a command; the text after its options keeps its lines.
 fn of_command(command: &clap::Command) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone()).source(source()).manual("Canelé");
     let mut page = Vec::new();
@@ -102,7 +103,7 @@ fn of_command(command: &clap::Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// A page that says what `--help` says.
+/// Returns a page with the text of `--help`.
 fn of_text(name: &str, summary: &str, text: &str) -> Vec<u8> {
     let mut roff = Roff::new();
     let source = source();
@@ -116,11 +117,11 @@ fn of_text(name: &str, summary: &str, text: &str) -> Vec<u8> {
     roff.to_roff().into_bytes()
 }
 
-/// Lines that are not filled.
+/// Adds lines that are not filled.
 fn verbatim(roff: &mut Roff, text: &str) {
     roff.control("nf", []);
     for line in text.trim_matches('\n').lines() {
-        // An empty line would be one of several blanks.
+        // An empty line would separate paragraphs with several blanks.
         match line.is_empty() {
             true => roff.control("sp", []),
             false => roff.text([roman(line)]),
@@ -129,7 +130,7 @@ fn verbatim(roff: &mut Roff, text: &str) {
     roff.control("fi", []);
 }
 
-/// A page that is another one.
+/// Returns a page that refers to another one.
 fn link(name: &str) -> Vec<u8> {
     format!(".so man{SECTION}/{name}.{SECTION}\n").into_bytes()
 }

@@ -1,4 +1,5 @@
-//! `mpichversion`: what scripts ask MPICH's command of this name, answered for the library of Canelé with MPICH's ABI.
+//! `mpichversion`: the version query of MPICH's command of this name, answered for Canelé's library with
+//! MPICH's ABI.
 //!
 //! Owns those lines. Never loads the library.
 
@@ -7,7 +8,7 @@ use std::process::ExitCode;
 
 use crate::{print, wrong_usage};
 
-/// One line: the option that asks for it, its short form, and what is printed.
+/// One line: its option, the short form, and the output.
 type VersionLine = (&'static str, &'static str, &'static str);
 
 const LINES: [VersionLine; 8] = [
@@ -21,7 +22,7 @@ const LINES: [VersionLine; 8] = [
     ("custom", "u", concat!("MPICH Custom Information: Canelé ", env!("CARGO_PKG_VERSION"))),
 ];
 
-/// What `--help` says.
+/// The text of `--help`.
 pub const HELP: &str =
     "Says which MPICH the library libmpi.so.12 of Canelé stands in for, as MPICH's command of this name does.
 
@@ -42,7 +43,7 @@ Examples:
   mpichversion
   mpichversion -version -custom";
 
-/// Prints the lines that are asked for, in their order; all if none is.
+/// Prints the requested lines in their order; all if none is requested.
 pub fn main(words: &[OsString]) -> ExitCode {
     let mut asked = [words.is_empty(); LINES.len()];
     for word in words {
@@ -54,7 +55,7 @@ pub fn main(words: &[OsString]) -> ExitCode {
                 print(HELP);
                 return ExitCode::SUCCESS;
             }
-            // MPICH's command takes the word and knows of no patches either.
+            // MPICH's command accepts the word and lists no patches either.
             None if name == "patches" => {}
             None => return wrong_usage(&format!("mpichversion: there is no option {word}\n\n{HELP}")),
         }

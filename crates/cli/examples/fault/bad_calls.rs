@@ -1,4 +1,4 @@
-//! Calls that cannot be right, by two ranks: each is an error that says what was wrong, and harms nothing else.
+//! Wrong calls of two ranks: each returns an error that names the mistake, and has no other effect.
 
 use canele::{ANY_SOURCE, Error, Failure, Flow, Job, Rank, Tag};
 
@@ -7,10 +7,10 @@ use crate::Outcome;
 const SMALL: Tag = Tag(1);
 const AFTER: Tag = Tag(2);
 const DROPPED: Tag = Tag(3);
-/// Short, eager, streamed.
+/// Lengths of a short, an eager and a streamed message.
 const LENGTHS: [usize; 3] = [40, 10_000, 500_000];
 
-/// Both ranks.
+/// Runs both ranks.
 pub fn run() -> Outcome {
     let job = Job::start()?;
     let (world, other) = (job.world(), Rank(1 - job.rank().0));
@@ -50,7 +50,8 @@ fn ranks_out_of_range(world: &Flow) -> Outcome {
     Ok(())
 }
 
-/// A message longer than its buffer is an error that names both lengths; buffer and later messages are untouched.
+/// Checks that a message longer than its buffer is an error that names both lengths. Buffer and later
+/// messages are unchanged.
 fn small_buffers(world: &Flow, other: Rank) -> Outcome {
     for bytes in LENGTHS {
         for any in [false, true] {
@@ -79,15 +80,16 @@ fn small_buffers(world: &Flow, other: Rank) -> Outcome {
     Ok(())
 }
 
-/// Requests dropped under way: receives are withdrawn, sends are not lost; what follows is exact.
+/// Checks requests that are dropped while pending: receives are withdrawn, sends are not lost, and later
+/// messages are exact.
 fn dropped_requests(world: &Flow, other: Rank) -> Outcome {
     for bytes in LENGTHS {
-        // Before the other side sends it has nothing to receive.
+        // There is nothing to receive before the other side sends.
         drop(world.irecv(other, DROPPED, vec![0u8; bytes])?);
         world.send(other, AFTER, &[0u8])?;
         world.recv(other, AFTER, &mut [0u8])?;
         let receive = world.irecv(other, DROPPED, vec![0u8; bytes])?;
-        // Waits, if it must, for the other side's receive, which is posted.
+        // Dropping waits, if necessary, for the other side's receive, which is posted.
         drop(world.isend(other, DROPPED, vec![5u8; bytes])?);
         let (status, got) = receive.wait()?;
         if status.bytes != bytes || got.iter().any(|byte| *byte != 5) {

@@ -1,4 +1,5 @@
-//! Ranks whose counters are known, while they do what ranks do: come by now and then, wait, compute, end.
+//! Ranks with known counters in typical states: they call the library from time to time, wait, compute, or
+//! end.
 
 use std::time::Duration;
 
@@ -6,8 +7,9 @@ use canele::{ANY_TAG, Job, Rank, Tag};
 
 use crate::Outcome;
 
-/// Rank 1 receives 5 messages of 8 bytes from rank 0, 3 from rank 2 and 2 from rank 3, and waits for more. Rank 0 calls
-/// the library now and then, without ever waiting; rank 2 never again; rank 3 finishes.
+/// Runs four ranks. Rank 1 receives 5 messages of 8 bytes from rank 0, 3 from rank 2 and 2 from rank 3, and
+/// waits for more. Rank 0 calls the library from time to time, without ever waiting; rank 2 never again; rank
+/// 3 finishes.
 pub fn run() -> Outcome {
     let job = Job::start()?;
     let (world, mut word) = (job.world(), [0u64]);
@@ -15,7 +17,7 @@ pub fn run() -> Outcome {
     match job.rank().0 {
         0 => {
             send(5)?;
-            // Until the test ends it, or gives up.
+            // Calls until the test ends it, or gives up.
             for _ in 0..60_000 {
                 world.iprobe(Rank(1), ANY_TAG)?;
                 std::thread::sleep(Duration::from_millis(1));

@@ -1,4 +1,5 @@
-//! Rank 1 scribbles on the cells it writes for rank 0, which accepts nothing more from it. Both go on with all others.
+//! Rank 1 overwrites the cells that it writes for rank 0, which then accepts nothing more from it. Both
+//! continue with all others.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};
@@ -11,23 +12,24 @@ use crate::{Outcome, pattern};
 
 const A: Rank = Rank(0);
 const B: Rank = Rank(1);
-/// Who is not concerned.
+/// A rank that is not affected.
 const C: Rank = Rank(2);
 const MARK: Tag = Tag(1);
 const DATA: Tag = Tag(2);
 const NEVER: Tag = Tag(3);
-/// To and from the third rank.
+/// The tag of messages to and from the third rank.
 const DONE: Tag = Tag(5);
-/// Of the last message before the spoiled cell.
+/// The tag of the last message before the corrupt cell.
 const LAST: Tag = Tag(4);
-/// Fills a cell but for its first 16 bytes, which are the header.
+/// The content of a cell after its first 16 bytes, which are the header.
 const MARKER: &[u8; 40] = b"a cell that is to be found in the memory";
-/// Only a hang takes so long.
+/// A timeout that only a hang exceeds.
 const LONG: Duration = Duration::from_secs(60);
 /// Bytes of the longest message.
 const ROOM: usize = 300_000;
 
-/// The job goes on: everything between the two fails and says why; each exchanges `count` messages with every other rank.
+/// Checks that the job continues: everything between the two ranks fails and names the reason. Each exchanges
+/// `count` messages with every other rank.
 pub fn goes_on(count: u64) -> Outcome {
     let job = Job::start()?;
     let (me, world, endpoint) = (job.rank(), job.world(), job.endpoint());
@@ -50,7 +52,7 @@ pub fn goes_on(count: u64) -> Outcome {
         fails("recv", world.recv(B, NEVER, &mut [1u8]), &why)?;
     }
     if me == B {
-        // Without being told it would wait for ever.
+        // Without the notification this call would wait for ever.
         fails("send_sync", world.send_sync(A, LAST, &[1u8]), &why)?;
         fails("put", far.put_notify(0, &[1u8; 100], 1), &why)?;
         fails("short put", far.put_notify(0, &[1u8], 1), &why)?;
@@ -60,7 +62,7 @@ pub fn goes_on(count: u64) -> Outcome {
         refused(&world, other, &why)?;
         let channel = endpoint.channel(other, 1)?;
         fails("channel", channel.recv(&mut [0u8]), &why)?;
-        // However often it is tried, no place in the mailbox is lost by it.
+        // Repeated attempts do not use up places of the mailbox.
         for _ in 0..10 {
             fails("post", boxes[0].post(Message::new()), &why)?;
         }
@@ -94,7 +96,7 @@ pub fn goes_on(count: u64) -> Outcome {
     Ok(())
 }
 
-/// Waits for a rank that is cut off, without a reaction of any rank: the launcher must react.
+/// Waits for a rank that is cut off without reacting: the launcher must react.
 pub fn waits() -> Outcome {
     let job = Job::start()?;
     let world = job.world();
@@ -105,13 +107,14 @@ pub fn waits() -> Outcome {
     if job.rank() == B {
         let _ = world.send_sync(A, LAST, &[1u8]);
     }
-    // Which never comes: the sender waits too.
+    // The message never arrives: the sender waits too.
     let next = Rank((job.rank().0 + 1) % job.size());
     world.recv(if next == B { C } else { next }, NEVER, &mut [1u8])?;
     Err("a message that no rank sent".into())
 }
 
-/// Once the third rank does nothing else, rank 1 spoils a cell; rank 0 looks at it once it has received one more message, [`LAST`].
+/// Corrupts a cell as rank 1, once the third rank is idle. Rank 0 reads it after it has received one more
+/// message, [`LAST`].
 fn corrupt(world: &Flow) -> Outcome {
     if world.rank() == C {
         world.send(A, DONE, &[0u8])?;
@@ -132,7 +135,7 @@ fn corrupt(world: &Flow) -> Outcome {
     Ok(())
 }
 
-/// This process's memory, and where in it the cell lies that brought the marker to rank 0.
+/// Returns this process's memory, and the position of the cell that brought the marker to rank 0.
 fn cell_of_marker() -> Result<(File, u64), Box<dyn std::error::Error>> {
     let memory = OpenOptions::new().read(true).write(true).open("/proc/self/mem")?;
     for line in BufReader::new(File::open("/proc/self/maps")?).lines() {
@@ -171,7 +174,7 @@ fn refused(world: &Flow, other: Rank, why: &str) -> Outcome {
     fails("mprobe", world.mprobe(other, NEVER), why)
 }
 
-/// The third rank's message, and, before or after it, once, what happened.
+/// Retrieves the third rank's message, and, before or after it, once, the error.
 fn retrieve_one(mailbox: &Mailbox, why: &str) -> Outcome {
     let first = mailbox.retrieve_deadline(LONG);
     let message_came = first.is_ok();
@@ -186,7 +189,7 @@ fn post(result: Result<(), PostError>) -> Outcome {
     result.map_err(|error| error.to_string().into())
 }
 
-/// `count` messages each way; where there is no other sender they are received from any rank.
+/// Exchanges `count` messages each way; if there is no other sender they are received from any rank.
 fn exchange(world: &Flow, with: Rank, count: u64) -> Outcome {
     let mut bytes = vec![0; ROOM];
     let from = if with == C { ANY_SOURCE } else { with.into() };

@@ -1,4 +1,5 @@
-//! All ranks exchange messages of all lengths, until a time has passed or a rank has died and survivors went on.
+//! All ranks exchange messages of all lengths, until a time has passed, or a rank has died and survivors
+//! continued.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,16 +8,17 @@ use canele::{Error, Failure, Flow, Job, Rank, Region, Request, Tag};
 
 use crate::{Outcome, pattern};
 
-/// Rounds that follow once a rank has seen a reason to end.
+/// Rounds after a rank has seen a reason to end.
 const AFTER: u64 = 20;
 const NEVER: u64 = u64::MAX;
 const DATA: Tag = Tag(1);
 const EMPTY: Tag = Tag(2);
 const COPIED_ONCE: Tag = Tag(3);
-/// Bytes of a message from or into a region: several pieces.
+/// Bytes of a message from or into a region, which takes several pieces.
 const REGION: usize = 200_000;
 
-/// Processes that would outlive the rank: one in its group, one in a session of its own. Both lose their parent.
+/// Starts processes that would outlive the rank: one in its group, one in a session of its own. Both lose
+/// their parent.
 fn leave_orphans() -> Outcome {
     let status = Command::new("sh").args(["-c", "sleep 1000 & setsid sleep 1000 &"]).status()?;
     if status.success() { Ok(()) } else { Err(format!("sh: {status}").into()) }
@@ -28,13 +30,13 @@ struct Exchange {
     me: Rank,
     partners: Vec<Rank>,
     lost: Vec<Rank>,
-    /// The last round, as far as known here; the latest that any rank names counts.
+    /// The last round, as known by this rank; the latest one that any rank names counts.
     last: u64,
-    /// What is sent, and behind it what is received.
+    /// Memory for the sent message, followed by memory for the received one.
     region: Region,
 }
 
-/// Exchanges for `seconds`, or until a rank dies and [`AFTER`] rounds more.
+/// Exchanges for `seconds`, or until a rank dies and [`AFTER`] more rounds.
 pub fn run(seconds: f64, orphans: bool) -> Outcome {
     if orphans {
         leave_orphans()?;
@@ -99,7 +101,8 @@ impl Exchange {
         }
     }
 
-    /// Swaps a long message with each partner, in regions at one end or at both. Pairs in one order for all ranks.
+    /// Swaps a long message with each partner, in regions at one end or at both. The order of pairs is the
+    /// same on all ranks.
     fn swap_regions(&mut self, number: u64) -> Outcome {
         for with in self.partners.clone() {
             let swapped = if self.me < with {
@@ -159,7 +162,7 @@ fn stamp(from: Rank, to: Rank, number: u64) -> u64 {
     u64::from(from.0) << 56 | u64::from(to.0) << 48 | number
 }
 
-/// Every rank sends to every other one and receives from all, in order of ranks, `rounds` times.
+/// Sends from every rank to every other one and receives from all, in order of ranks, `rounds` times.
 pub fn all_to_all(rounds: u64) -> Outcome {
     let job = Job::start()?;
     let (world, me) = (job.world(), job.rank());

@@ -8,11 +8,11 @@ use crate::Outcome;
 
 const FLOOD: Tag = Tag(1);
 const QUIET: Tag = Tag(2);
-/// How long the receiver makes progress without receiving the flood.
+/// Time for which the receiver makes progress without receiving the flood.
 const AWAY: Duration = Duration::from_secs(2);
 
-/// All other ranks send `count` short messages to rank 0 by blocking sends, as fast as they can. Rank 0, inside the
-/// library but waiting for something else, prints by how much its memory grew.
+/// Sends `count` short messages from all other ranks to rank 0 by blocking sends, as fast as possible. Rank 0
+/// is inside the library, waits for another message, and prints the growth of its memory.
 pub fn one_way(count: u64) -> Outcome {
     let job = Job::start()?;
     let world = job.world();
@@ -25,7 +25,7 @@ pub fn one_way(count: u64) -> Outcome {
     }
     let before = most_resident_kib()?;
     match world.recv_deadline(Rank(1), QUIET, &mut [0u8], AWAY) {
-        // The flood may be small enough to be over by then.
+        // A small flood may be over by then.
         Err(Error::Deadline(_) | Error::Failed(Failure::PeerFinished(_))) => {}
         other => return Err(format!("nothing was sent with that tag: {other:?}").into()),
     }
@@ -45,14 +45,14 @@ pub fn one_way(count: u64) -> Outcome {
     Ok(())
 }
 
-/// The most memory that was resident so far, in KiB.
+/// Returns the most resident memory so far, in KiB.
 fn most_resident_kib() -> Result<u64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
 }
 
-/// Two ranks send each other windows of `window` messages without receiving, and only then receive.
+/// Sends windows of `window` messages between two ranks before either of them receives.
 pub fn both_ways(window: u64) -> Outcome {
     const ROUNDS: u64 = 3;
     let job = Job::start()?;

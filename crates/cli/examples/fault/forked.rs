@@ -1,4 +1,4 @@
-//! Ranks that fork in the middle of their traffic: the parent's is exact, the child has no part in it.
+//! Ranks that fork during their traffic: the parent's traffic is exact, and the child has no part in it.
 
 use canele::{Error, Flow, Job, Rank, Request, Tag};
 use fork::{Fork, fork, waitpid};
@@ -7,7 +7,7 @@ use crate::{Outcome, pattern};
 
 const DATA: Tag = Tag(1);
 
-/// Two ranks exchange `rounds` messages each way; both fork now and then.
+/// Exchanges `rounds` messages each way between two ranks; both fork from time to time.
 pub fn run(rounds: u64) -> Outcome {
     let job = Job::start()?;
     let (world, me, other) = (job.world(), job.rank(), Rank(1 - job.rank().0));
@@ -16,7 +16,7 @@ pub fn run(rounds: u64) -> Outcome {
         let send = world.isend(other, DATA, pattern::message(me, other, number, 0))?;
         let (receive, send) = match number % 16 {
             3 => fork_and_come_back(&world, receive, send, true)?,
-            // This one outlives the job's last message, and must end with the job all the same.
+            // This child outlives the job's last message, and must still end with the job.
             11 => fork_and_come_back(&world, receive, send, false)?,
             _ => (receive, send),
         };
@@ -59,7 +59,7 @@ fn fork_and_come_back(
     }
 }
 
-/// What a child tries, with requests of its parent under way.
+/// Runs the calls of a child while requests of its parent are pending.
 fn child(world: &Flow, receive: Request<u8>, send: Request<u8>) -> Result<(), String> {
     let other = Rank(1 - world.rank().0);
     let attempts = [

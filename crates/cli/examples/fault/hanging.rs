@@ -1,4 +1,4 @@
-//! Ranks that hang, each job in a way of its own, until the test ends it or gives up.
+//! Ranks that hang, each job in another way, until the test ends it or gives up.
 
 use std::time::{Duration, Instant};
 
@@ -6,24 +6,24 @@ use canele::{Flow, Job, Rank, Tag};
 
 use crate::Outcome;
 
-/// The test has long ended by then.
+/// A time after which the test has long ended.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Hangs as `how` says.
+/// Hangs in the way named by `how`.
 pub fn run(how: &str) -> Outcome {
     let job = Job::start()?;
     let world = job.world();
     let (me, last) = (job.rank().0, job.size() - 1);
     match how {
-        // Each waits for the next one, the last for the first.
+        // Each rank waits for the next one, the last for the first.
         "cycle" => receive(&world, if me == last { 0 } else { me + 1 }, 7)?,
-        // What rank 1 waits for was sent with another tag.
+        // The message for rank 1 has another tag than its receive.
         "tag" if me == 0 => {
             world.send(Rank(1), Tag(8), &[1u64])?;
             receive(&world, 1, 9)?;
         }
         "tag" => receive(&world, 0, 7)?,
-        // All but the last one come to a barrier; that one computes.
+        // All but the last rank call a barrier; that one computes.
         "absent" if me == last => compute(),
         "absent" => world.barrier()?,
         // Rank 0 polls, the others wait for it.
@@ -49,7 +49,7 @@ fn compute() {
     let start = Instant::now();
     let mut sum = 0_u64;
     while start.elapsed() < LONG {
-        // Most of the time it is here, not where the clock is read.
+        // Most of the time is spent here, not in reading the clock.
         for number in 0..1_000_000 {
             sum = std::hint::black_box(sum.wrapping_add(number));
         }

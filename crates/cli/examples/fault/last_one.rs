@@ -1,7 +1,7 @@
 //! All ranks but the first send messages and finish; the last of them may die instead.
 //!
-//! Rank 0 loses none of them, and then everything it waits for from any rank fails, unless it can still come: from this
-//! rank itself.
+//! Rank 0 loses none of the messages. Then everything that it waits for from any rank fails, unless this rank
+//! itself can still send it.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::{Outcome, pattern};
 
 const DATA: Tag = Tag(1);
 const OWN: Tag = Tag(2);
-/// Only a hang takes so long.
+/// A timeout that only a hang exceeds.
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(20);
 /// Bytes of the longest message.
 const ROOM: usize = 300_000;
 
-/// Each sends `count` messages, and posts as many.
+/// Sends `count` messages from each rank, and posts as many.
 pub fn run(count: u64, last_dies: bool) -> Outcome {
     let job = Job::start()?;
     let (me, world, endpoint) = (job.rank(), job.world(), job.endpoint());
-    // On another lane than the first, if there is one.
+    // A flow on another lane than the first, if there is one.
     let other = world.duplicate_on_lane(1)?;
     if me != Rank(0) {
         let sender = endpoint.find_mailbox("last", LONG)?;
@@ -46,7 +46,7 @@ pub fn run(count: u64, last_dies: bool) -> Outcome {
         endpoint.wait_notice(None)?;
     }
     fails("wait_notice", endpoint.wait_notice(None))?;
-    // Of deaths each flow tells.
+    // Each flow reports deaths.
     if receive_all(&other, job.size())? > 0 {
         return Err("a message came that no rank sent".into());
     }
@@ -72,7 +72,7 @@ fn fails<T>(what: &str, result: Result<T, Error>) -> Outcome {
     }
 }
 
-/// Receives until no other rank is left; returns how many messages came, each as it must be.
+/// Receives until no other rank is left; checks each message and returns their number.
 fn receive_all(world: &Flow, ranks: u32) -> Result<u64, Box<dyn std::error::Error>> {
     let (mut next, mut bytes) = (vec![0; ranks as usize], vec![0; ROOM]);
     loop {
@@ -111,7 +111,7 @@ fn nothing_comes(world: &Flow, mailbox: &Mailbox) -> Outcome {
     wait_any(&mut requests)?;
     fails("the first of two", requests.remove(0).wait())?;
     fails("the second of two", requests.remove(0).wait())?;
-    // What does not wait, or not for ever, does not judge.
+    // Calls that do not wait, or not for ever, are not refused.
     let nothing = world.iprobe(ANY_SOURCE, ANY_TAG)?.is_none() && mailbox.try_retrieve()?.is_none();
     let passed = matches!(world.recv_deadline(ANY_SOURCE, DATA, &mut [0u8], SHORT), Err(Error::Deadline(_)))
         && matches!(mailbox.retrieve_deadline(SHORT), Err(Error::Deadline(_)));
@@ -129,7 +129,7 @@ fn own_messages_come(world: &Flow) -> Outcome {
     Ok(())
 }
 
-/// A thread that sends a message to its own rank after a while.
+/// Starts a thread that sends a message to its own rank after a while.
 fn send_late(flow: &Flow) -> std::thread::JoinHandle<Result<(), Error>> {
     let flow = flow.clone();
     std::thread::spawn(move || {
@@ -138,7 +138,7 @@ fn send_late(flow: &Flow) -> std::thread::JoinHandle<Result<(), Error>> {
     })
 }
 
-/// While another thread lives it may send something; afterwards no thread can.
+/// Checks that a living thread may still send, and that no thread can afterwards.
 fn other_threads_count(flow: &Flow) -> Outcome {
     let late = send_late(flow);
     flow.recv(ANY_SOURCE, OWN, &mut [0u8])?;
@@ -148,7 +148,7 @@ fn other_threads_count(flow: &Flow) -> Outcome {
     silent.join().map_err(|_| "a thread panicked".into())
 }
 
-/// The same of receives on several flows that are waited for together.
+/// Checks the end of receives on several flows that are waited for together.
 fn of_several_flows(world: &Flow, other: &Flow) -> Outcome {
     let both = || -> Result<_, Error> {
         Ok(vec![world.irecv(ANY_SOURCE, OWN, vec![0u8])?, other.irecv(ANY_SOURCE, OWN, vec![0u8])?])

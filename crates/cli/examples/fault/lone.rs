@@ -1,4 +1,4 @@
-//! Ranks that do one small thing: miss their end, are not there, ask for too much memory, wait.
+//! Ranks with one small fault or task: no finish, no start, too much memory, a wait.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use canele::{Error, Failure, Job, Rank, Tag};
 
 use crate::Outcome;
 
-/// Rank `which` exits in good health, but without having finished; the others wait for it.
+/// Exits rank `which` with status 0 without finishing; the others wait for it.
 pub fn unfinished(which: u64) -> Outcome {
     let job = Job::start()?;
     if u64::from(job.rank().0) == which {
@@ -16,7 +16,7 @@ pub fn unfinished(which: u64) -> Outcome {
     Err("a message that no rank sent".into())
 }
 
-/// Rank `which` never initialises and exits; all operations that name it fail at the others.
+/// Exits rank `which` before it initialises; all operations that name it fail at the others.
 pub fn absent(which: u64) -> Outcome {
     if std::env::var("CANELE_RANK")?.parse() == Ok(which) {
         return Ok(());
@@ -40,7 +40,7 @@ pub fn absent(which: u64) -> Outcome {
     Ok(())
 }
 
-/// Rank `which` never says a word; when it is gone, all operations that name it fail at the others, naming it.
+/// Keeps rank `which` silent; when it is gone, all operations that name it fail at the others, naming it.
 pub fn lost(which: u64) -> Outcome {
     let (job, lost) = (Job::start()?, Rank(which as u32));
     if job.rank() == lost {
@@ -64,9 +64,10 @@ pub fn lost(which: u64) -> Outcome {
     Ok(())
 }
 
-/// All meet rank `which`, and then lose it without a word, its host being cut off. What they do then, `receive`, `send` or `probe`,
-/// fails, naming it; what they have to do with each other goes on. Each says in the folder `signs` that it knows. The lost rank ends
-/// after that: that it has ended is told by its agent, which the others hear, and would be what fails.
+/// Connects all ranks with rank `which`, and then loses it silently, because its host is cut off. Then their
+/// `receive`, `send` or `probe` fails, naming it; their other operations continue. Each writes a sign in the
+/// folder `signs` that it knows. The lost rank ends after that, because its agent would report an earlier end
+/// to the others.
 pub fn severed(which: u64, what: &str, signs: &str) -> Outcome {
     let (job, lost) = (Job::start()?, Rank(which as u32));
     let (world, me) = (job.world(), job.rank());
@@ -74,7 +75,7 @@ pub fn severed(which: u64, what: &str, signs: &str) -> Outcome {
     println!("{me} is ready");
     if me == lost {
         if what == "send" {
-            // What is sent finds no room any more before the host is cut off.
+            // Sent messages find no more room before the host is cut off.
             std::thread::sleep(Duration::from_secs(12));
         }
         let alone = world.recv(Rank(0), Tag(9), &mut [1u8]).err().ok_or("a message that no rank sent")?;
@@ -88,7 +89,7 @@ pub fn severed(which: u64, what: &str, signs: &str) -> Outcome {
     let outcome = match what {
         "receive" => world.recv(lost, Tag(1), &mut [1u8]).map(drop),
         "probe" => world.probe(lost, Tag(1)).map(drop),
-        // Short ones take the short path as long as there is credit.
+        // Short messages take the short path as long as there is credit.
         "send" => (0..).try_for_each(|_| world.send(lost, Tag(1), &[1u8; 1000])),
         other => return Err(format!("what is {other}?").into()),
     };
@@ -114,7 +115,7 @@ pub fn severed(which: u64, what: &str, signs: &str) -> Outcome {
     Ok(job.finish()?)
 }
 
-/// All other ranks have a connection with this one from now on: a barrier makes none between each two.
+/// Connects all other ranks with this one: a barrier does not connect every pair.
 fn meet(job: &Job, rank: Rank) -> Outcome {
     let world = job.world();
     if job.rank() != rank {
@@ -126,7 +127,7 @@ fn meet(job: &Job, rank: Rank) -> Outcome {
     })
 }
 
-/// Allocates a region; prints the error, if it is one of memory, and shows that the job goes on.
+/// Allocates a region; prints the error, if it is one of memory, and shows that the job continues.
 pub fn region(bytes: u64) -> Outcome {
     let job = Job::start()?;
     match job.endpoint().region(bytes as usize) {
@@ -140,7 +141,7 @@ pub fn region(bytes: u64) -> Outcome {
     Ok(())
 }
 
-/// Rank 1 puts into rank 0's region and finishes at once: the notice must not be lost.
+/// Puts from rank 1 into rank 0's region and finishes at once: the notice must not be lost.
 pub fn late_put() -> Outcome {
     let job = Job::start()?;
     let endpoint = job.endpoint();
@@ -158,12 +159,12 @@ pub fn late_put() -> Outcome {
     Ok(())
 }
 
-/// Rank 0 waits `seconds` for a message; prints the processor time that took, in µs.
+/// Waits `seconds` on rank 0 for a message, and prints the processor time of the wait in µs.
 pub fn blocked(seconds: u64) -> Outcome {
     let job = Job::start()?;
     let (world, other) = (job.world(), Rank(1 - job.rank().0));
     let mut word = [0u64];
-    // Connected, and past everything that happens once.
+    // Connects the ranks and completes everything that happens once.
     for _ in 0..100 {
         if job.rank() == Rank(1) {
             world.send(other, Tag(1), &word)?;
@@ -185,13 +186,13 @@ pub fn blocked(seconds: u64) -> Outcome {
     Ok(())
 }
 
-/// Processor time of this thread, in µs.
+/// Returns the processor time of this thread, in µs.
 fn processor_us() -> Result<u64, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(text.split_whitespace().next().ok_or("empty schedstat")?.parse::<u64>()? / 1000)
 }
 
-/// Starts, prints the memory that is resident, and finishes.
+/// Starts, prints the resident memory, and finishes.
 pub fn idle() -> Outcome {
     let job = Job::start()?;
     let status = std::fs::read_to_string("/proc/self/status")?;
@@ -202,7 +203,8 @@ pub fn idle() -> Outcome {
     Ok(())
 }
 
-/// Rank 0 waits for rank 1, which speaks to it for the first time once the file `sign` is there, and prints how long it took.
+/// Waits on rank 0 for rank 1, and prints the time of the wait. Rank 1 sends its first message once the file
+/// `sign` exists.
 pub fn approached(sign: &str) -> Outcome {
     let job = Job::start()?;
     let (world, mut word) = (job.world(), [0u8]);

@@ -1,7 +1,7 @@
 //! One rank of the jobs that the fault tests start: `fault WHAT ARGUMENTS…`.
 //!
-//! Each module is one kind of traffic that checks all it receives; what happens to the ranks meanwhile is the test's
-//! business. A rank that finds something wrong says so and exits with 1.
+//! Each module is one kind of traffic that checks all received data; the test controls the fate of the ranks.
+//! A rank that finds an error prints it and exits with 1.
 #![forbid(unsafe_code)]
 
 mod bad_calls;
@@ -21,7 +21,7 @@ mod traced;
 
 use std::process::ExitCode;
 
-/// How a rank's part ends.
+/// The result of a rank.
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
@@ -42,7 +42,7 @@ fn run(words: &[String]) -> Outcome {
     };
     match words.first().map(String::as_str) {
         Some("exchange") => exchange::run(number(1)? as f64, true),
-        // Launchers of other systems wait for what a rank leaves behind.
+        // Launchers of other systems wait for processes that a rank leaves behind.
         Some("exchange-alone") => exchange::run(number(1)? as f64, false),
         Some("together") => together::run(),
         Some("survivors") => survivors::run(number(1)?),

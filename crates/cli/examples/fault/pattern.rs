@@ -1,11 +1,12 @@
-//! Contents that tell which message they are, so that a wrong byte, length or order is noticed.
+//! Contents that identify their message, so that a wrong byte, length or order is detected.
 
 use canele::Rank;
 
-/// Lengths in turn: short, eager, streamed, and the edges between. None below the 16 bytes of the heading.
+/// Lengths used in turn: short, eager, streamed, and the limits between. None is below the 16 bytes of the
+/// header.
 const LENGTHS: [usize; 12] = [16, 48, 49, 24, 1000, 16, 16_384, 16_385, 40, 70_001, 48, 300_000];
 
-/// Length of the message `number` from one rank to another, in bytes.
+/// Returns the length of the message `number` from one rank to another, in bytes.
 pub fn length(from: Rank, to: Rank, number: u64) -> usize {
     LENGTHS[(number as usize + from.0 as usize + 2 * to.0 as usize) % LENGTHS.len()]
 }
@@ -14,7 +15,7 @@ fn seed(from: Rank, to: Rank, number: u64) -> u64 {
     (u64::from(from.0) << 48 ^ u64::from(to.0) << 32 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The message: its number and `note`, then bytes that depend on all three.
+/// Returns the message: its number and `note`, then bytes that depend on all three.
 pub fn message(from: Rank, to: Rank, number: u64, note: u64) -> Vec<u8> {
     let mut bytes = vec![0; length(from, to, number)];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -27,10 +28,10 @@ pub fn message(from: Rank, to: Rank, number: u64, note: u64) -> Vec<u8> {
     bytes
 }
 
-/// The note in a message, once all of it is as it should be.
+/// Returns the note in a message, after a check of the whole message.
 ///
 /// # Errors
-/// What is wrong.
+/// Returns a text that names the error.
 pub fn check(from: Rank, to: Rank, number: u64, bytes: &[u8]) -> Result<u64, String> {
     let note = bytes.get(8..16).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
     let expected = note.map(|note| message(from, to, number, note));

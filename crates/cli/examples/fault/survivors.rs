@@ -1,6 +1,7 @@
-//! The last rank dies in the middle of its messages to rank 0, which receives from any rank.
+//! The last rank dies during its messages to rank 0, which receives from any rank.
 //!
-//! Rank 0 is told once, loses nothing of the others, and every operation that names the dead fails, naming it.
+//! Rank 0 gets one report and loses no message of the others. Every operation that names the dead rank fails,
+//! naming it.
 
 use std::time::Duration;
 
@@ -11,12 +12,12 @@ use crate::{Outcome, pattern};
 
 const GO_ON: Tag = Tag(9);
 const DATA: Tag = Tag(1);
-/// Only a hang takes so long.
+/// A timeout that only a hang exceeds.
 const LONG: Duration = Duration::from_secs(60);
 /// Bytes of the longest message.
 const ROOM: usize = 300_000;
 
-/// Every rank that lives sends `count` messages to rank 0, then as many again.
+/// Sends `count` messages from every living rank to rank 0, then as many again.
 pub fn run(count: u64) -> Outcome {
     let job = Job::start()?;
     let (me, world, dead) = (job.rank(), job.world(), Rank(job.size() - 1));
@@ -59,7 +60,7 @@ fn send_some(world: &Flow, me: Rank, numbers: std::ops::Range<u64>) -> Outcome {
     Ok(())
 }
 
-/// Receives from any rank; false if it was told of the death instead.
+/// Receives from any rank; returns false for a report of the death.
 fn receive(world: &Flow, next: &mut [u64], dead: Rank) -> Result<bool, Box<dyn std::error::Error>> {
     let mut bytes = vec![0; ROOM];
     match world.recv_deadline(ANY_SOURCE, DATA, &mut bytes, LONG) {
@@ -75,9 +76,9 @@ fn receive(world: &Flow, next: &mut [u64], dead: Rank) -> Result<bool, Box<dyn s
 }
 
 fn names_the_dead(world: &Flow, dead: Rank) -> Outcome {
-    // What it sent before it died can still be received.
+    // Messages that it sent before it died can still be received.
     while let Some(status) = world.iprobe(dead, ANY_TAG)? {
-        // A long message may have come in part: that receive fails too.
+        // A long message may be incomplete: that receive fails too.
         match world.recv(dead, status.tag, &mut vec![0u8; status.bytes]) {
             Ok(_) | Err(Error::Failed(Failure::PeerFailed(_))) => {}
             Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! Several threads of each of two ranks, each with a tag of its own, and receivers of anything beside them.
+//! Several threads of each of two ranks, each with its own tag, and receivers from any source beside them.
 
 use std::thread;
 
@@ -9,7 +9,7 @@ use crate::{Outcome, pattern};
 const PLAYERS: u32 = 4;
 const COLLECTORS: u32 = 2;
 const FROM_ANY: Tag = Tag(100);
-/// What a collector gets when there is nothing more to collect.
+/// The value that ends a collector.
 const STOP: u64 = u64::MAX;
 
 /// Plays `rounds` rounds in each thread.
@@ -80,7 +80,7 @@ fn collect(world: &Flow) -> Result<Vec<u64>, String> {
         if number[0] == STOP {
             return Ok(all);
         }
-        // Of one sender each receiver sees growing numbers.
+        // Each receiver sees increasing numbers of one sender.
         if all.last().is_some_and(|last| *last >= number[0]) {
             return Err(format!("{} after {:?}", number[0], all.last()));
         }

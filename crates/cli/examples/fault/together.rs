@@ -1,4 +1,5 @@
-//! All ranks at once in collectives, mailboxes and channels, until an operation says that a rank has died or stopped.
+//! All ranks use collectives, mailboxes and channels at once, until an operation reports that a rank has died
+//! or stopped.
 
 use std::time::Duration;
 
@@ -6,14 +7,14 @@ use canele::{Channel, Error, Failure, Flow, Job, Mailbox, MailboxSender, Message
 
 use crate::Outcome;
 
-/// More rounds than any test lets it play.
+/// More rounds than any test runs.
 const ROUNDS: u64 = 10_000_000;
 const FIND: Duration = Duration::from_secs(5);
 const DEPTH: usize = 2;
-/// Words of every eighth message: it travels in a region.
+/// Words of every eighth message, which travels in a region.
 const LONG: usize = 20_000;
 
-/// What one rank of a ring holds.
+/// The state of one rank of a ring.
 struct Ring {
     world: Flow,
     me: Rank,
@@ -25,7 +26,7 @@ struct Ring {
     from_previous: Channel,
 }
 
-/// Why the rounds ended.
+/// The reason why the rounds ended.
 enum End {
     Operation(Error),
     Wrong(String),
@@ -37,15 +38,15 @@ impl From<Error> for End {
     }
 }
 
-/// Plays rounds until an operation fails, and says what that named.
+/// Runs rounds until an operation fails, and prints the rank that the error named.
 pub fn run() -> Outcome {
     let job = Job::start()?;
     match enter(&job).map_err(End::from).and_then(|ring| (0..ROUNDS).try_for_each(|round| ring.round(round)))
     {
         Ok(()) => println!("no rank died"),
         Err(End::Operation(Error::Failed(Failure::PeerFailed(rank)))) => println!("lost {}", rank.0),
-        // The rank that is told of the death first stops, which the others may see before they are told; and a name that
-        // the dead did not live to publish is looked for in vain.
+        // The first rank that learns of the death stops; others may see that before they learn of the death.
+        // A name that the dead rank did not publish is never found.
         Err(End::Operation(
             Error::Failed(Failure::PeerFinished(_) | Failure::RegionLost(_))
             | Error::Closed(_)

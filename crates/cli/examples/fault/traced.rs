@@ -1,4 +1,5 @@
-//! What a trace is to show: short and long messages, collectives, a sender that is late, and a rank that does not end by itself.
+//! Events for a trace: short and long messages, collectives, a late sender, and a rank that does not end by
+//! itself.
 
 use std::time::Duration;
 
@@ -6,14 +7,14 @@ use canele::{Flow, Job, Op, Rank, Tag, wait_any};
 
 use crate::Outcome;
 
-/// How late a rank sends.
+/// Delay of a late sender.
 const LATE: Duration = Duration::from_millis(200);
-/// The test has long ended by then.
+/// A time after which the test has long ended.
 const LONG: Duration = Duration::from_secs(120);
 /// Bytes of a long message.
 const LENGTH: usize = 1 << 20;
 
-/// A thread sends messages around on its flow.
+/// Sends messages around a ring on a flow.
 fn exchange(flow: &Flow) -> Result<(), canele::Error> {
     let (me, size) = (flow.rank().0, flow.size());
     for round in 0..10u64 {
@@ -24,7 +25,7 @@ fn exchange(flow: &Flow) -> Result<(), canele::Error> {
     Ok(())
 }
 
-/// Three threads exchange messages, each on a flow of its own; then one waits for messages of all flows.
+/// Exchanges messages in three threads, each on its own flow; then one waits for messages of all flows.
 fn run_on_lanes(job: &Job) -> Result<(), canele::Error> {
     let flows = (1..4).map(|lane| job.world().duplicate_on_lane(lane)).collect::<Result<Vec<_>, _>>()?;
     std::thread::scope(|scope| {
@@ -45,7 +46,7 @@ fn run_on_lanes(job: &Job) -> Result<(), canele::Error> {
     Ok(())
 }
 
-/// Exchanges messages around, or threads do; then, if the last rank is to be killed, waits for it.
+/// Exchanges messages around, or lets threads do so. If the last rank is to be killed, it then waits for it.
 pub fn run(how: &str) -> Outcome {
     let job = Job::start()?;
     if how == "lanes" {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// The largest message that a benchmark sends, in bytes.
 const LARGEST_BYTES: usize = 256 << 20;
-/// Ranks of `collectives` when none are asked for.
+/// Numbers of ranks of `collectives` without an option.
 const COLLECTIVE_RANKS: [u32; 3] = [2, 4, 8];
 
 /// What is measured.
@@ -44,12 +44,12 @@ pub enum Bench {
 }
 
 impl Bench {
-    /// Whether it compares strategies.
+    /// Returns true if it compares strategies.
     pub fn is_experiment(self) -> bool {
         matches!(self, Bench::Dsm | Bench::Flows | Bench::Priority | Bench::Rails)
     }
 
-    /// The strategies that are compared with `fifo` where none are asked for.
+    /// Returns the strategies that are compared with `fifo` without an option.
     fn usual_strategies(self) -> &'static [&'static str] {
         match self {
             Bench::Dsm | Bench::Flows => &["aggregate"],
@@ -132,10 +132,10 @@ pub struct BenchArguments {
 }
 
 impl BenchArguments {
-    /// The jobs that together answer the question.
+    /// Returns the jobs that together answer the question.
     ///
     /// # Errors
-    /// The text for the user when options contradict each other or this machine.
+    /// Returns the text for the user if options contradict each other or this machine.
     pub fn tasks(&self) -> Result<Vec<Task>, String> {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         self.tasks_on(processors)
@@ -233,7 +233,7 @@ impl BenchArguments {
 }
 
 impl BenchArguments {
-    /// The strategies that take turns, `fifo` first.
+    /// Returns the strategies that take turns, `fifo` first.
     fn compared(&self) -> Vec<String> {
         let usual = self.bench.usual_strategies();
         if usual.is_empty() {
@@ -251,7 +251,7 @@ impl BenchArguments {
     }
 }
 
-/// A size such as `64`, `64K` or `4M`.
+/// Parses a size such as `64`, `64K` or `4M`.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|end: char| end.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {

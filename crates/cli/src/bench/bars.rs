@@ -1,5 +1,5 @@
-//! Bars, one per row, on a logarithmic axis, with a mark where the limit is: for benchmarks whose rows
-//! differ in more than the size.
+//! Bars, one per row, on a logarithmic axis, with a mark at the limit. They show benchmarks whose rows differ
+//! in more than the size.
 
 use super::Failure;
 use super::case::Figure;
@@ -10,18 +10,19 @@ use canele_chart::{FONT, LABEL, LIMIT, PlotArea, ours, range, size};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// The axes say what the marks are: a legend would cover one of the rows.
+/// The axes explain the marks: a legend would cover one of the rows.
 const MILLIONS: &str = "per second, in millions (median); grey: the limit named beside the bar";
 const TIME: &str = "time (median); grey: the limit named beside the bar";
 const ROW_PIXELS: u32 = 30;
 const AROUND_PIXELS: u32 = 150;
 
-/// Height of the picture of a report, in pixels.
+/// Returns the height of the picture of a report, in pixels.
 pub fn height(report: &Report) -> u32 {
     AROUND_PIXELS + ROW_PIXELS * rows(report).len().max(2) as u32
 }
 
-/// Rows that are times or rates of the kind of the first; a processor's share has no place beside them.
+/// Returns the rows with times or rates of the first row's kind; the share of a processor has no place beside
+/// them.
 fn rows(report: &Report) -> Vec<&Line> {
     let first = report.lines.iter().find(|line| figure(line).is_some()).map(|line| line.figure);
     report.lines.iter().filter(|line| Some(line.figure) == first && figure(line).is_some()).collect()
@@ -33,7 +34,7 @@ pub fn draw(report: &Report, area: &PlotArea) -> Result<(), Failure> {
     let rate = rows.first().is_some_and(|line| line.figure != Figure::Time);
     let limits = rows.iter().flat_map(|line| line.beside.iter().map(|beside| limit(line, beside.median_ns)));
     let x = range(rows.iter().filter_map(|line| figure(line)).chain(limits));
-    // Room on the right for the words beside the longest bar.
+    // The room on the right is for the words beside the longest bar.
     let (low, x) = (x.start, x.start..x.end * (x.end / x.start).powf(0.5).max(2.0));
     let names: Vec<String> = rows.iter().map(|line| name(line)).collect();
     let what =
@@ -63,7 +64,7 @@ fn plain(figure: f64) -> String {
     figure.to_string()
 }
 
-/// Nanoseconds, or millions per second.
+/// Returns nanoseconds, or millions per second.
 pub fn figure(line: &Line) -> Option<f64> {
     match line.figure {
         Figure::Time => line.row.median_ns,
@@ -94,7 +95,7 @@ fn name(line: &Line) -> String {
     words.join(", ")
 }
 
-/// A row's figure, and how it compares with each limit beside it.
+/// Returns a row's figure, and its comparison with each limit beside it.
 pub fn words(line: &Line, figure: f64) -> String {
     let figure = match line.figure {
         Figure::Time | Figure::Processor => time(figure),

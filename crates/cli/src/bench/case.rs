@@ -1,4 +1,4 @@
-//! What is measured: the task of a job, its cases (later rows), the limits a case is compared with.
+//! The task of a job, its cases (later rows), and the limits for comparison with a case.
 
 use super::arguments::Bench;
 use crate::run::Wait;
@@ -8,13 +8,14 @@ use std::fmt;
 /// The suffixes of sizes, for messages.
 pub const COUNT_NAMES: &str = "K or M";
 
-/// The largest message that travels as one cell, with its header: its limit is one line.
+/// Largest bytes of a message that travels as one cell, with its header; its limit is one line.
 pub const CELL_BYTES: usize = 48;
-/// From here on private memory is compared with the stream of pieces, regions with one or two copies.
+/// Bytes from which on private memory is compared with the stream of pieces, and regions with one or two
+/// copies.
 const LARGE_BYTES: usize = 64 << 10;
-/// The largest message that workloads choose themselves, and so the largest limit measured for them.
+/// Largest message that workloads choose themselves, and so the largest limit measured for them.
 pub const COPY_LIMIT_BYTES: usize = 4 << 20;
-/// Batches per round, so that the slow ones are seen.
+/// Batches per round, so that slow ones are noticed.
 pub const BATCHES: u32 = 20;
 /// Bytes that one round of large messages moves in one direction.
 const ROUND_BYTES: usize = 1 << 26;
@@ -29,11 +30,11 @@ pub enum Buffers {
     Region,
 }
 
-/// What one job measures; equal on all its ranks.
+/// The measurements of one job, equal on all its ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub bench: Bench,
-    /// Message sizes asked for; empty: the workload's own.
+    /// Requested message sizes; empty: the workload's own.
     pub bytes: Vec<usize>,
     pub ranks: u32,
     pub buffers: Buffers,
@@ -42,51 +43,51 @@ pub struct Task {
     pub iterations: Option<u32>,
     /// The strategies that are compared, `fifo` first.
     pub strategies: Vec<String>,
-    /// How many flows at once, and packs per message; empty: the workload's own.
+    /// Number of flows at once, and packs per message; empty: the workload's own.
     pub flows: Vec<u32>,
     pub packs: Vec<u32>,
-    /// The limits are measured, too.
+    /// True if the limits are measured, too.
     pub limits: bool,
-    /// The ranks are on several hosts.
+    /// True if the ranks are on several hosts.
     pub between_hosts: bool,
-    /// Settings of its ranks beside those of the environment: variables and values.
+    /// Settings of the ranks beside those of the environment: variables and values.
     #[serde(default)]
     pub settings: Vec<(String, String)>,
     /// The collectives that are measured; empty: the workload's own.
     #[serde(default)]
     pub calls: Vec<PlannedCall>,
-    /// The job is ended after so many seconds.
+    /// Seconds after which the job is ended.
     #[serde(default)]
     pub most_seconds: Option<u64>,
 }
 
-/// A collective that is measured, and how often in a round.
+/// A collective to measure, and its repetitions in a round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedCall {
     pub operation: String,
     pub bytes: usize,
     pub batches: u32,
-    /// Calls per batch.
+    /// Number of calls per batch.
     pub iterations: u32,
 }
 
 impl Task {
-    /// The limits of a message of `bytes` that is sent and answered.
+    /// Returns the limits of a message of `bytes` that is sent and answered.
     pub fn message_limits(&self, bytes: usize) -> Vec<Limit> {
         if self.between_hosts { vec![Limit::Socket(bytes)] } else { Limit::of_message(bytes, self.buffers) }
     }
 
-    /// The limit of messages of `bytes` that are sent in windows.
+    /// Returns the limit of messages of `bytes` that are sent in windows.
     pub fn window_limit(&self, bytes: usize) -> Limit {
         if self.between_hosts { Limit::SocketWindow(bytes) } else { Limit::Cells }
     }
 
-    /// The sizes asked for, or else `usual`.
+    /// Returns the requested sizes, or else `usual`.
     pub fn sizes(&self, usual: &[usize]) -> Vec<usize> {
         if self.bytes.is_empty() { usual.to_vec() } else { self.bytes.clone() }
     }
 
-    /// Operations per batch for messages of `bytes`, where small ones take `usual` per round.
+    /// Returns the operations per batch for messages of `bytes`; small ones take `usual` per round.
     pub fn iterations(&self, usual: u32, bytes: usize) -> u32 {
         let (bytes_per_round, usual) =
             if self.between_hosts { (ROUND_BYTES / 4, usual / 4) } else { (ROUND_BYTES, usual) };
@@ -96,10 +97,10 @@ impl Task {
     }
 }
 
-/// What a figure of a case means, and so how it is printed and compared.
+/// The meaning of a case's figure, and so its output and comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Figure {
-    /// Time of one operation.
+    /// The time of one operation.
     Time,
     /// Bytes per second.
     Bandwidth,
@@ -118,18 +119,18 @@ pub enum Limit {
     Copy1(usize),
     Copy2(usize),
     Stream(usize),
-    /// A plain socket: request and answer.
+    /// A plain socket with request and answer.
     Socket(usize),
-    /// A plain socket: messages one way, then one answer.
+    /// A plain socket with messages one way, then one answer.
     SocketStream(usize),
-    /// A plain socket: 64 messages in one write, then one answer.
+    /// A plain socket with 64 messages in one write, then one answer.
     SocketWindow(usize),
     /// A plain socket on the network of this number alone, from 0: messages one way, each answered.
     Rail(usize, usize),
 }
 
 impl Limit {
-    /// The limits of a message of `bytes`.
+    /// Returns the limits of a message of `bytes`.
     pub fn of_message(bytes: usize, buffers: Buffers) -> Vec<Limit> {
         match (bytes, buffers) {
             (..=CELL_BYTES, _) => vec![Limit::Line],
@@ -166,20 +167,20 @@ pub struct Case {
     pub threads: Option<u32>,
     pub figure: Figure,
     pub batches: u32,
-    /// Operations per batch.
+    /// Number of operations per batch.
     pub iterations: u32,
-    /// What the figure is compared with.
+    /// The limits for comparison with the figure.
     pub limits: Vec<Limit>,
-    /// What puts it into packets; none if that is not what is compared.
+    /// The strategy; none if strategies are not compared.
     pub strategy: Option<String>,
-    /// Flows at once.
+    /// Number of flows at once.
     pub flows: Option<u32>,
-    /// Packs per message, or pages asked for at once.
+    /// Packs per message, or pages requested at once.
     pub packs: Option<u32>,
 }
 
 impl Case {
-    /// A case of `bytes` with nothing else to say; the workload fills in what applies.
+    /// Makes a case of `bytes` without other properties; the workload fills in those that apply.
     pub fn of_bytes(bytes: usize, figure: Figure, iterations: u32, limits: Vec<Limit>) -> Case {
         Case {
             operation: None,
@@ -196,12 +197,12 @@ impl Case {
         }
     }
 
-    /// This case with each of the strategies that are compared.
+    /// Returns this case with each of the compared strategies.
     pub fn under_each(self, task: &Task) -> Vec<Case> {
         task.strategies.iter().map(|name| Case { strategy: Some(name.clone()), ..self.clone() }).collect()
     }
 
-    /// Whether `other` differs from this one in its strategy only.
+    /// Returns true if `other` differs from this one in its strategy only.
     pub fn is_like(&self, other: &Case) -> bool {
         let key = |case: &Case| (case.operation.clone(), case.bytes, case.flows, case.packs);
         key(self) == key(other)

@@ -1,5 +1,5 @@
-//! The pictures of the experiments in which strategies are compared by curves: which figure stands over which, and what is told
-//! apart by colours and what by dashes. Nothing is drawn here.
+//! The pictures of experiments that compare strategies by curves: the figures of the axes, and the meaning of
+//! colours and dashes. This module draws nothing.
 
 use super::arguments::Bench;
 use super::case::Limit;
@@ -13,7 +13,7 @@ const BY_STRATEGY: [Option<(u32, u32)>; 4] = [Some((7, 5)), None, Some((14, 5)),
 const WHOLE: &str = "whole";
 const SINGLE: &str = "single";
 
-/// The charts of an experiment, to be drawn beside each other; none for any other benchmark.
+/// Returns the charts of an experiment, to draw side by side; none for any other benchmark.
 pub fn charts(report: &Report) -> Vec<Chart> {
     match report.bench {
         Bench::Dsm => vec![dsm(report)],
@@ -23,7 +23,7 @@ pub fn charts(report: &Report) -> Vec<Chart> {
     }
 }
 
-/// Time over the pages asked for at once: colours for strategies, dashes for the whole.
+/// Makes the chart of time over the pages requested at once: colours for strategies, dashes for the whole.
 fn dsm(report: &Report) -> Chart {
     let strategies = strategies(report);
     let sizes = distinct(report, |row| row.bytes);
@@ -59,7 +59,7 @@ fn dsm(report: &Report) -> Chart {
     }
 }
 
-/// A chart for each size: time per pack over packs, colours for flows, dashes for strategies.
+/// Makes a chart for each size: time per pack over packs, colours for flows, dashes for strategies.
 fn flows(report: &Report) -> Vec<Chart> {
     let (strategies, flows) = (strategies(report), distinct(report, |row| row.flows));
     let chart = |bytes: &usize| {
@@ -91,7 +91,8 @@ fn flows(report: &Report) -> Vec<Chart> {
     distinct(report, |row| row.bytes).iter().map(chart).collect()
 }
 
-/// Bytes per second over the size, beside the sum of what plain sockets reach on each rail alone.
+/// Makes the chart of bytes per second over the size, with the sum of the rates of plain sockets on each rail
+/// alone.
 fn rails(report: &Report) -> Chart {
     let strategies = strategies(report);
     let mut curves = ComparedCurves::default();
@@ -108,7 +109,7 @@ fn rails(report: &Report) -> Chart {
         let colour = place(&strategies, strategy);
         let name = match row.operation.as_deref() {
             Some(SINGLE) => format!("one message at a time, {strategy}"),
-            // One point, which needs no line.
+            // A single point needs no line.
             _ => format!("mixed load, {strategy} (one point)"),
         };
         let colour = if name.starts_with("mixed") { colour + strategies.len() } else { colour };
@@ -129,7 +130,8 @@ fn rails(report: &Report) -> Chart {
     }
 }
 
-/// The rate of all rails together in MB/s, for each size of single messages that was measured on them alone.
+/// Returns the rate of all rails together in MB/s, for each size of single messages that was measured on each
+/// rail alone.
 fn sums(report: &Report) -> BTreeMap<usize, f64> {
     let is_single = |bytes: usize| {
         report
@@ -148,7 +150,7 @@ fn sums(report: &Report) -> BTreeMap<usize, f64> {
     sums
 }
 
-/// Curves in the order in which their first point came.
+/// Curves in the order of their first points.
 #[derive(Default)]
 struct ComparedCurves(Vec<Curve>);
 
@@ -173,7 +175,7 @@ fn strategies(report: &Report) -> Vec<String> {
     distinct(report, |row| row.strategy.clone())
 }
 
-/// The values of a field in the order in which they come.
+/// Returns the distinct values of a field in the order of their first rows.
 fn distinct<T: PartialEq>(report: &Report, field: impl Fn(&Row) -> Option<T>) -> Vec<T> {
     let mut found = Vec::new();
     for value in report.lines.iter().filter_map(|line| field(&line.row)) {
@@ -283,7 +285,7 @@ mod tests {
         let task = experiment(Bench::Rails);
         let mut all = cases(&task, &[1 << 20, 4 << 20], &[1], Some(SINGLE), None);
         all.extend(cases(&task, &[9 << 20], &[1], Some("mixed"), None));
-        // One byte, and half a byte, in a nanosecond.
+        // The rates are one byte, and half a byte, per nanosecond.
         let limits = [1 << 20, 4 << 20].map(|bytes| {
             [(Limit::Rail(0, bytes), bytes as f64), (Limit::Rail(1, bytes), 2.0 * bytes as f64)]
         });

@@ -1,5 +1,5 @@
-//! Curves over the message size: ours, and each limit measured at those sizes. Both axes logarithmic, the
-//! sizes in powers of two.
+//! Curves over the message size: Canelé's, and each limit measured at those sizes. Both axes are logarithmic,
+//! the sizes in powers of two.
 
 use super::Failure;
 use super::case::{Figure, Limit};
@@ -9,13 +9,13 @@ use super::table::axis_time;
 use canele_chart::{Axis, Chart, Curve, LIMIT, Legend, PlotArea, Points, Scale, label_of_size, ours};
 use std::collections::BTreeMap;
 
-/// An empty message has no place on a logarithmic axis; it stands at this size, left of the first.
+/// The place of an empty message on the logarithmic axis, left of the first size.
 const EMPTY_AT: f64 = 0.5;
 
 struct Curves {
     ours: BTreeMap<String, Points>,
     limits: BTreeMap<String, Points>,
-    /// Else time.
+    /// True for bandwidth, false for time.
     bandwidth: bool,
 }
 
@@ -50,7 +50,8 @@ pub fn draw(report: &Report, area: &PlotArea) -> Result<(), Failure> {
     chart.draw(area)
 }
 
-/// The limits are all grey, told apart by their dashes, the same in every picture.
+/// Returns the dashes of a limit. All limits are grey and differ by their dashes, which are the same in every
+/// picture.
 fn dashes(limit: &str) -> (u32, u32) {
     match limit {
         "line" => (28, 1),
@@ -84,7 +85,7 @@ fn gather(report: &Report) -> Curves {
             | Limit::SocketStream(bytes) => {
                 add(&[(bytes as f64, if bandwidth { bytes as f64 / ns } else { *ns })]);
             }
-            // A message of one cell costs a line whatever its size.
+            // A message of one cell costs one line, whatever its size.
             Limit::Line if !bandwidth => add(&[(first, *ns), (last.min(64.0).max(first), *ns)]),
             Limit::Line | Limit::Cells | Limit::Flags | Limit::SocketWindow(_) | Limit::Rail(..) => {}
         }

@@ -1,7 +1,7 @@
-//! The command's side of a benchmark: it starts the job, shows its progress and takes its report.
+//! The command's side of a benchmark: it starts the job, shows its progress and reads its report.
 //!
-//! Owns the pipe that is the job's standard output, on which rank 0 reports, and the segment in which the limits of shared
-//! memory are measured; that one travels to the ranks as an inherited descriptor. It measures nothing itself.
+//! Owns the pipe that is the job's standard output, on which rank 0 reports. Owns also the segment for the
+//! limits of shared memory, which the ranks inherit as a descriptor. It measures nothing itself.
 
 use super::case::{COPY_LIMIT_BYTES, Task};
 use super::launch::EndedBySignal;
@@ -18,27 +18,27 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, PipeReader};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// What a rank is told on its command line, as JSON.
+/// The order for a rank on its command line, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Order {
     pub task: Task,
-    /// The largest message the limits are measured for, in bytes.
+    /// Largest message for which the limits are measured, in bytes.
     pub largest_bytes: usize,
-    /// Inherited: the segment of the limits; none between hosts.
+    /// The inherited segment of the limits; none between hosts.
     pub limits_fd: Option<RawFd>,
 }
 
-/// What rank 0 says on its standard output, one JSON value a line.
+/// A note of rank 0 on its standard output, one JSON value per line.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Note {
-    /// So many rounds are done.
+    /// The number of completed rounds.
     Rounds(u32),
-    /// The end.
+    /// The report at the end.
     Report(Report),
 }
 
 impl Order {
-    /// The block that the ranks share to measure the limits.
+    /// Returns the sizes of the block that the ranks share to measure the limits.
     pub fn shape(&self) -> MeasuredSizes {
         MeasuredSizes { ranks: self.task.ranks, largest_bytes: self.largest_bytes }
     }
@@ -58,7 +58,8 @@ pub fn run_all(tasks: &[Task], place: &HostOptions) -> Result<Report, Failure> {
     all.ok_or_else(|| "no job to run".into())
 }
 
-/// Runs the jobs one after the other and hands over what each gave, until `take` fails or a signal ends a job.
+/// Runs the jobs one after the other and passes each result to `take`, until `take` fails or a signal ends a
+/// job.
 pub fn run_each(
     tasks: &[Task],
     place: &HostOptions,
@@ -82,7 +83,7 @@ pub fn run_each(
 }
 
 fn run(task: &Task, place: &HostOptions, bar: &ProgressBar) -> Result<Report, Failure> {
-    // Without sizes of its own a task measures up to the largest that any workload has.
+    // Without its own sizes a task measures up to the largest size of any workload.
     let largest_bytes = task.bytes.iter().copied().max().unwrap_or(COPY_LIMIT_BYTES);
     let (reader, writer) = std::io::pipe()?;
     let shape = MeasuredSizes { ranks: task.ranks, largest_bytes };
@@ -92,7 +93,7 @@ fn run(task: &Task, place: &HostOptions, bar: &ProgressBar) -> Result<Report, Fa
     let arguments = [OsString::from("bench-rank"), serde_json::to_string(&order)?.into()];
     let bar = bar.clone();
     let notes = std::thread::Builder::new().spawn(move || read_notes(reader, &bar))?;
-    // The launcher's is the only writer: the reader sees the end even if no rank reported.
+    // The launcher has the only writer: the reader sees the end even if no rank reported.
     let ended = launch::launch(task, place, &arguments, writer.into());
     let report = notes.join().map_err(|_| "the reader of the ranks' notes panicked")??;
     ended?;

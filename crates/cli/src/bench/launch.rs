@@ -1,4 +1,5 @@
-//! How a benchmark starts its ranks: a job of this executable, on one host with each rank bound to a processor of its own.
+//! Starts the ranks of a benchmark: a job of this executable, on one host with each rank bound to its own
+//! processor.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -15,22 +16,22 @@ use crate::run::HostOptions;
 /// The signals by which a user ends a program: SIGHUP, SIGINT, SIGQUIT, SIGTERM.
 const ENDING: [u8; 4] = [1, 2, 3, 15];
 
-/// A signal has ended the job: no other one is to be started.
+/// A signal has ended the job: no other one may be started.
 #[derive(Debug, thiserror::Error)]
 #[error("the job was ended by signal {0}")]
 pub struct EndedBySignal(u8);
 
-/// Runs the job to its end; its standard output goes to `out`. The launcher says what went wrong with a rank.
+/// Runs the job to its end; its standard output goes to `out`. The launcher reports the failure of a rank.
 ///
 /// # Errors
-/// When a rank failed.
+/// A rank failed.
 pub fn launch(task: &Task, place: &HostOptions, arguments: &[OsString], out: OwnedFd) -> Result<(), Failure> {
     let here = std::env::current_exe()?;
     let mut command = vec![place.canele.clone().unwrap_or(here).into_os_string()];
     command.extend_from_slice(arguments);
     let mut job = run::RunArguments::new(task.ranks, command);
     job.place = place.clone();
-    // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
+    // Hosts that are one machine, such as network namespaces, would bind their ranks to the same processor.
     job.bind = Some(if task.between_hosts { BindTo::None } else { BindTo::Units(Unit::Hwthread, 1) });
     job.wait = Some(task.wait);
     job.environment.extend(

@@ -1,8 +1,8 @@
-//! `canele bench`: what Canelé reaches here, beside what this machine allows.
+//! `canele bench`: the performance of Canelé here, beside the limits of this machine.
 //!
-//! Owns the measuring: arguments, rounds, statistics, table, JSON, plot. It never tunes what it measures:
-//! a workload uses the public API as any program would, and the limits are bare loops on shared memory or, between hosts, on
-//! plain sockets ([`bare`]), measured in the same run, round by round.
+//! Owns the measuring: arguments, rounds, statistics, table, JSON, plot. It never tunes the measured code: a
+//! workload uses the public API like any program. The limits are bare loops on shared memory or, between
+//! hosts, on plain sockets ([`bare`]). They are measured in the same run, round by round.
 //!
 //! ```text
 //! canele bench X ─▶ job (one or several) of this executable: canele bench-rank TASK
@@ -38,10 +38,10 @@ use canele_sys::printable;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Anything that ends a measurement; its text is what the user reads.
+/// An error that ends a measurement; the user reads its text.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs one benchmark. Answers 2 for wrong usage, 1 for a failure of the run, else 0.
+/// Runs one benchmark. Returns 2 for wrong usage, 1 for a failure of the run, else 0.
 pub fn main(arguments: &BenchArguments) -> ExitCode {
     let jobs = match arguments.tasks() {
         Ok(jobs) => jobs,

@@ -1,5 +1,5 @@
-//! The picture of a report: experiments have one of their own each; of other benchmarks curves over the message size where there
-//! are several sizes, else bars.
+//! The picture of a report. Each experiment has its own kind of picture. Other benchmarks have curves over
+//! the message size if there are several sizes, else bars.
 
 use super::arguments::Bench;
 use super::report::{Line, Report};
@@ -9,9 +9,9 @@ use canele_chart::{Chart, Legend, PlotArea, SIZE, legend, picture, size};
 use canele_launch::TimeOfDay;
 use std::collections::BTreeSet;
 
-/// Height of a chart that stands beside others, in pixels.
+/// Height of a chart beside others, in pixels.
 const PANEL_PIXELS: u32 = 400;
-/// The picture as SVG.
+/// Returns the picture as SVG.
 pub fn plot(report: &Report) -> Result<String, Failure> {
     if !report.lines.iter().any(|line| line.row.median_ns.is_some()) {
         return Err("nothing was measured".into());
@@ -30,14 +30,14 @@ pub fn plot(report: &Report) -> Result<String, Failure> {
     }
 }
 
-/// Where and when it was measured, and how far rounds differ.
+/// Returns place and time of the measurement, and the spread of its rounds.
 fn note(report: &Report) -> String {
     let spread = report.lines.iter().map(|line| line.spread).fold(0.0, f64::max);
     let percent = spread * 100.0;
     format!("{}; medians of rounds, whose quartiles are at most {percent:.0} % apart", machine_and_day())
 }
 
-/// `AMD EPYC, 2 processors, 2026-11-25`.
+/// Returns a text like `AMD EPYC, 2 processors, 2026-11-25`.
 pub fn machine_and_day() -> String {
     let now = TimeOfDay::now().to_string();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -45,7 +45,7 @@ pub fn machine_and_day() -> String {
     format!("{model}, {processors} processor{}, {day}", if processors == 1 { "" } else { "s" })
 }
 
-/// What came out, in a line: the figures of the first row and the last.
+/// Returns the result in one line: the figures of the first row and the last.
 pub fn finding(report: &Report) -> String {
     let row = |line: &Line| {
         let figure = bars::figure(line)?;
@@ -62,7 +62,7 @@ pub fn finding(report: &Report) -> String {
     format!("{}: {}", report.bench, ends.join("; "))
 }
 
-/// A chart that names its curves stands alone, others stand in two columns.
+/// Returns the height: a chart that names its curves is alone, others are in two columns.
 fn height(charts: &[Chart]) -> u32 {
     if is_named(charts) { SIZE.1 } else { (charts.len() as u32 / 2 + 1) * PANEL_PIXELS }
 }
@@ -71,7 +71,7 @@ fn is_named(charts: &[Chart]) -> bool {
     matches!(charts, [chart] if chart.legend != Legend::None)
 }
 
-/// One chart alone, or several with the names of their curves in the place behind the last.
+/// Draws one chart alone, or several with the names of their curves in the last place.
 fn beside_each_other(area: &PlotArea, charts: &[Chart]) -> Result<(), Failure> {
     if is_named(charts) {
         return charts[0].draw(area);
@@ -84,7 +84,7 @@ fn beside_each_other(area: &PlotArea, charts: &[Chart]) -> Result<(), Failure> {
     legend(&places[charts.len()], curves)
 }
 
-/// What a row is called in a legend: all that sets it apart but its size.
+/// Returns the name of a row in a legend: all properties that distinguish it except its size.
 pub fn name(line: &Line) -> String {
     let mut words = vec![line.row.operation.clone().unwrap_or_else(|| "canele".into())];
     words.extend(line.row.strategy.clone());
@@ -100,7 +100,7 @@ mod tests {
     use super::super::report::tests::latency;
     use super::*;
 
-    /// Every tag that opens closes, in order, and attributes are quoted.
+    /// Returns true if every tag that opens closes, in order, and attributes are quoted.
     fn well_formed(svg: &str) -> bool {
         let mut open = Vec::new();
         for tag in svg.split('<').skip(1) {

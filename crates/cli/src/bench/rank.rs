@@ -45,7 +45,7 @@ fn run(order: &str) -> Result<(), Failure> {
             }
             Ok(())
         };
-        // A lost progress note is no reason to stop; the report's is.
+        // A lost progress note is no reason to stop; a lost report is.
         let choose = |strategy: &str| Ok(job.set_strategy(strategy)?);
         let sample = sample(work, &mut *bare, &order.task, choose, |done| drop(note(&Note::Rounds(done))))?;
         let mut report = Report::new(&order.task, &sample, |case| work.protocol(case));
@@ -54,10 +54,10 @@ fn run(order: &str) -> Result<(), Failure> {
     })
 }
 
-/// The segment that the command left open for its ranks, opened anew.
+/// Opens the segment that the command left open for its ranks again.
 ///
 /// # Errors
-/// There is none: a user has started this process.
+/// There is none, because a user has started this process.
 pub fn inherited_segment(fd: RawFd) -> Result<Segment, Failure> {
     let open = OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{fd}"));
     let file = open.map_err(|error| {

@@ -1,4 +1,4 @@
-//! From figures to rows: what a job reports, and the JSON object that other programs read.
+//! From figures to rows: the report of a job, and the JSON object that other programs read.
 //!
 //! [`Report`] is the whole (it also travels from rank 0 to the command); [`Report::json`] prints the
 //! published part of it, in which fields that do not apply are absent.
@@ -28,13 +28,13 @@ pub struct Row {
     pub buffers: Option<Buffers>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// Over the rounds.
+    /// The median over the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_ns: Option<f64>,
     /// The best round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ns: Option<f64>,
-    /// Over the batches of all rounds.
+    /// The 99th percentile over the batches of all rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<f64>,
     /// 10⁹ bytes per second, at the median.
@@ -54,25 +54,26 @@ pub struct Row {
     pub strategy: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
-    /// Packs per message, or pages asked for at once.
+    /// Packs per message, or pages requested at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packs: Option<u32>,
-    /// Our time in times of the strategy `fifo`, median over the rounds.
+    /// Time in multiples of that of the strategy `fifo`, median over the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio_to_fifo: Option<f64>,
-    /// The slowest operation, where each was timed.
+    /// The slowest operation, if each was timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_ns: Option<f64>,
-    /// What streams moved beside it, in 10⁹ bytes per second.
+    /// The data rate of the streams beside it, in 10⁹ bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams_gbytes_per_s: Option<f64>,
-    /// The longest that one piece of the streams is on the wire, at their rate: nothing urgent overtakes it.
+    /// The longest time of one piece of the streams on the wire, at their rate: no urgent message overtakes
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece_ns: Option<f64>,
-    /// Our rate as a share of the sum of what plain sockets reach on each rail alone, median over the rounds.
+    /// Rate as a share of the sum of plain sockets' rates on each rail alone, median over the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio_to_sockets: Option<f64>,
-    /// What the kernel counted on each network of rank 0's host, headers and all.
+    /// The bytes that the kernel counted on each network of rank 0's host, including headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub rail_bytes: BTreeMap<String, u64>,
 }
@@ -81,14 +82,14 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
     pub limit: Limit,
-    /// Median over the rounds, per operation of the limit.
+    /// The median over the rounds, per operation of the limit.
     pub median_ns: f64,
-    /// Median over the rounds of what this round's pair gave: our time in limits, or our rate as a share
-    /// of the limit's.
+    /// The median over the rounds of the ratio of each round: time in multiples of the limit, or rate as a
+    /// share of the limit's.
     pub ratio: f64,
 }
 
-/// One row with what only the table and the plot show.
+/// One row, with figures that only the table and the plot show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     pub row: Row,
@@ -98,12 +99,12 @@ pub struct Line {
     pub beside: Vec<Beside>,
 }
 
-/// Everything measured by one or several jobs.
+/// All measurements of one or several jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub bench: Bench,
     pub lines: Vec<Line>,
-    /// Medians in nanoseconds (of `cells`: per cell).
+    /// The medians in nanoseconds (of `cells`: per cell).
     pub limits: Vec<(Limit, f64)>,
 }
 
@@ -134,12 +135,12 @@ struct PublishedLimits {
     socket_stream: Vec<Carried>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     socket_window: Vec<Carried>,
-    /// Plain sockets on one network each.
+    /// Results of plain sockets on one network each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rails: Vec<Carried>,
 }
 
-/// What a plain socket did with a message.
+/// The result of a plain socket for a message.
 #[derive(Serialize)]
 struct Carried {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,7 +157,7 @@ struct Copied {
 }
 
 impl Report {
-    /// The report of one job. `protocol` names what carried a case.
+    /// Makes the report of one job. `protocol` names the protocol of a case.
     pub fn new(task: &Task, sample: &Sample, protocol: impl Fn(&Case) -> Option<String>) -> Report {
         let line = |(case, measured): &(Case, Measured)| {
             let is_fifo = |other: &Case| other.strategy.as_deref() == Some("fifo") && case.is_like(other);
@@ -170,14 +171,14 @@ impl Report {
         Report { bench: task.bench, lines: sample.cases.iter().map(line).collect(), limits: limits.collect() }
     }
 
-    /// Says on which networks the rows were measured, if on any.
+    /// Stores the networks on which the rows were measured, if any.
     pub fn set_rails(&mut self, rails: &[String]) {
         let rails = (!rails.is_empty()).then(|| rails.to_vec());
         self.lines.iter_mut().for_each(|line| line.row.rails.clone_from(&rails));
     }
 
-    /// Takes in the rows of another job of the same benchmark. Of a limit measured by both, the later
-    /// job's counts: jobs are ordered by ranks, and `flags` is asked of the most.
+    /// Adds the rows of another job of the same benchmark. For a limit measured by both, the later job's
+    /// value is kept: jobs are ordered by ranks, and `flags` is wanted for the most.
     pub fn join(&mut self, other: Report) {
         self.lines.extend(other.lines);
         let mut limits: BTreeMap<Limit, f64> = self.limits.drain(..).collect();
@@ -185,14 +186,14 @@ impl Report {
         self.limits = limits.into_iter().collect();
     }
 
-    /// One JSON object and a newline.
+    /// Returns one JSON object and a newline.
     pub fn json(&self) -> String {
         let rows = self.lines.iter().map(|line| &line.row).collect();
         let published = Published { bench: self.bench, rows, limits: self.published_limits() };
         serde_json::to_string(&published).expect("plain data always has a JSON form") + "\n"
     }
 
-    /// What the network of this number is called.
+    /// Returns the name of the network with this number.
     pub fn rail(&self, number: usize) -> Option<String> {
         self.lines.first()?.row.rails.as_ref()?.get(number).cloned()
     }
@@ -262,30 +263,30 @@ fn line(ranks: u32, case: &Case, measured: &Measured, protocol: Option<String>) 
     Line { row, figure: is, spread: spread(&measured.rounds), beside: beside.collect() }
 }
 
-/// The time of the largest piece between hosts, on a link of this rate.
+/// Returns the time of the largest piece between hosts, on a link of this rate.
 fn piece_ns(gbytes_per_s: f64) -> f64 {
     let speed = Speed { bytes_per_us: (gbytes_per_s * 1e3) as u32, ..Speed::default() };
     digits(timely_bytes(speed, MOST_PIECE, false) as f64 / gbytes_per_s)
 }
 
-/// The median over the rounds of one figure in units of the other.
+/// Returns the median over the rounds of one figure in units of the other.
 fn paired(ours: &[f64], theirs: &[f64]) -> f64 {
     let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     median(&ratios)
 }
 
-/// Our rate as a share of what plain sockets on the rails reach together.
+/// Returns the rate as a share of the rate of plain sockets on all rails together.
 fn of_sockets(case: &Case, measured: &Measured) -> Option<f64> {
     let on_rail = |(limit, _): &(&Limit, &Vec<f64>)| matches!(limit, Limit::Rail(..));
     let rails: Vec<&Vec<f64>> =
         case.limits.iter().zip(&measured.beside).filter(on_rail).map(|(_, figures)| figures).collect();
-    // Per round: the sum of the rates is the inverse of the time of all together.
+    // In each round the sum of the rates is the inverse of the combined time.
     let together = |round| 1.0 / rails.iter().map(|figures| 1.0 / figures[round]).sum::<f64>();
     let sums: Vec<f64> = (0..measured.rounds.len()).map(together).collect();
     (!rails.is_empty()).then(|| paired(&sums, &measured.rounds))
 }
 
-/// Six significant digits: more would be noise.
+/// Rounds to six significant digits: more would be noise.
 fn digits(figure: f64) -> f64 {
     format!("{figure:.5e}").parse().unwrap_or(figure)
 }

@@ -1,7 +1,7 @@
-//! The rounds: limit, ours, limit, ours …, so that a machine that drifts drifts for both.
+//! The rounds: limit, Canelé, limit, Canelé …, so that a drift of the machine affects both.
 //!
-//! Every rank runs the same cases in the same order; rank 0's clock counts. Nothing here knows what a
-//! workload does.
+//! Every rank runs the same cases in the same order; rank 0's clock counts. This module does not know the
+//! workloads.
 
 use super::Failure;
 use super::bare::Bare;
@@ -10,62 +10,62 @@ use super::statistics::mean;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Processors need about this long to reach their speed.
+/// Time that processors need to reach their speed.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// A benchmark's program: what each rank does to measure one case.
+/// A benchmark's program: the work of each rank to measure one case.
 pub trait Workload {
-    /// The rows to be; the same on all ranks.
+    /// Returns the future rows, equal on all ranks.
     fn cases(&self) -> Vec<Case>;
 
-    /// Runs the operations of one batch on this rank and answers nanoseconds per operation, as far as this
-    /// rank can tell: only rank 0's answer counts. Batches of one case follow each other without a barrier.
+    /// Runs the operations of one batch on this rank and returns nanoseconds per operation. Only the result
+    /// of rank 0 is valid. Batches of one case follow each other without a barrier.
     ///
     /// # Errors
-    /// Whatever the library answers: the measurement ends.
+    /// Returns the error of the library: the measurement ends.
     fn batch(&mut self, case: &Case) -> Result<f64, Failure>;
 
-    /// What else the last batch showed.
+    /// Returns additional results of the last batch.
     fn aside(&mut self) -> Aside {
         Aside::default()
     }
 
-    /// The protocol that carried the case's messages, once it has run.
+    /// Returns the protocol of the case's messages, once it has run.
     fn protocol(&self, _case: &Case) -> Option<String> {
         None
     }
 }
 
-/// What a batch shows besides its figure.
+/// Additional results of a batch.
 #[derive(Debug, Default)]
 pub struct Aside {
-    /// The time of every operation, where it was taken: they count instead of the batch for what is slow.
+    /// The time of every operation, if timed. Percentiles then use these times instead of batches.
     pub each: Vec<f64>,
-    /// What went on at the same time, in 10⁹ bytes per second.
+    /// The data rate of simultaneous streams, in 10⁹ bytes per second.
     pub streams: Option<f64>,
-    /// Bytes that each network carried from rank 0's host.
+    /// The bytes that each network carried from rank 0's host.
     pub rail_bytes: BTreeMap<String, u64>,
 }
 
 /// All figures of one case, in nanoseconds per operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// One per round: the mean of its batches.
+    /// One value per round: the mean of its batches.
     pub rounds: Vec<f64>,
     /// Every batch of every round.
     pub batches: Vec<f64>,
-    /// Per limit of the case, one per round, measured just before it.
+    /// For each limit of the case, one value per round, measured just before it.
     pub beside: Vec<Vec<f64>>,
-    /// Operations were timed one by one.
+    /// True if operations were timed one by one.
     pub one_by_one: bool,
-    /// One per batch that had something beside it.
+    /// One value per batch with simultaneous streams.
     pub streams: Vec<f64>,
-    /// Over all rounds.
+    /// The sums over all rounds.
     pub rail_bytes: BTreeMap<String, u64>,
 }
 
 impl Measured {
-    /// Takes a batch in.
+    /// Adds the result of a batch.
     fn take(&mut self, ns: f64, aside: Aside) {
         if aside.each.is_empty() {
             self.batches.push(ns);
@@ -80,16 +80,16 @@ impl Measured {
     }
 }
 
-/// What a job measured.
+/// The measurements of a job.
 #[derive(Debug, Default)]
 pub struct Sample {
     pub cases: Vec<(Case, Measured)>,
-    /// Every limit measured, in nanoseconds (of `cells`: per cell), one figure per time it was measured.
+    /// Every measured limit, in nanoseconds (of `cells`: per cell), with one figure for each measurement.
     pub limits: BTreeMap<Limit, Vec<f64>>,
 }
 
-/// Measures all cases of a workload. `choose` sets the strategy of a case that has one, while nothing is under way; `progress` hears after
-/// each round how many are done.
+/// Measures all cases of a workload. `choose` sets the strategy of a case that has one, while nothing is
+/// under way. `progress` is called after each round with the number of completed ones.
 pub fn sample(
     work: &mut dyn Workload,
     bare: &mut dyn Bare,
@@ -129,14 +129,14 @@ pub fn sample(
     Ok(sample)
 }
 
-/// A case keeps the limits that can be measured here.
+/// Keeps the limits of a case that can be measured here.
 fn prepared(mut case: Case, task: &Task, bare: &dyn Bare) -> (Case, Measured) {
     case.limits.retain(|limit| task.limits && bare.has(*limit));
     let beside = vec![Vec::new(); case.limits.len()];
     (case, Measured { beside, ..Measured::default() })
 }
 
-/// What every job measures once a round, unless a case does so anyway.
+/// Returns the limits that every job measures once a round, unless a case does so anyway.
 fn usual_limits(sample: &Sample, task: &Task, bare: &dyn Bare) -> Vec<Limit> {
     let cases: Vec<&Case> = sample.cases.iter().map(|(case, _)| case).collect();
     let mut usual = bare.usual(task, &cases);
@@ -146,7 +146,7 @@ fn usual_limits(sample: &Sample, task: &Task, bare: &dyn Bare) -> Vec<Limit> {
     usual
 }
 
-/// Works for about a second, as rank 0 sees it, so that connections, pages and clocks are up.
+/// Works for about a second by rank 0's clock, so that connections, pages and processor clocks are ready.
 fn warm_up(work: &mut dyn Workload, bare: &mut dyn Bare, sample: &Sample) -> Result<(), Failure> {
     let begin = Instant::now();
     for (case, _) in &sample.cases {
@@ -169,7 +169,7 @@ mod tests {
     use canele_mem::limits::{MachineLimits, MeasuredSizes};
     use canele_sys::segment::Segment;
 
-    /// Counts; the second case fails from the given batch on.
+    /// A workload that counts calls; the second case fails from the given batch on.
     struct Counting {
         calls: Vec<usize>,
         fails_at: usize,
@@ -209,7 +209,7 @@ mod tests {
     fn rounds_take_every_case_beside_its_limit() {
         let (work, answer, heard) = run(usize::MAX);
         let sample = answer.unwrap();
-        // One warm-up batch each, then three rounds of two batches per case.
+        // There is one warm-up batch each, then three rounds of two batches per case.
         assert_eq!(work.calls, [1, 2, 1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 2, 2]);
         assert_eq!(heard, [1, 2, 3]);
         let (case, measured) = &sample.cases[0];

@@ -1,7 +1,6 @@
-//! Medians and the like of a handful of figures. Nearest rank throughout: every answer is a figure that
-//! was measured.
+//! Medians and similar statistics of a few figures, by nearest rank: every result is a measured figure.
 
-/// The figure below or at which `share` (0 to 1) of all lie; `NaN` if there are none.
+/// Returns the figure at the quantile `share` (0 to 1); `NaN` if there are no figures.
 pub fn quantile(figures: &[f64], share: f64) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -9,17 +8,17 @@ pub fn quantile(figures: &[f64], share: f64) -> f64 {
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
 }
 
-/// The middle figure; of an even number, the lower of the two in the middle.
+/// Returns the middle figure; for an even number, the lower of the two in the middle.
 pub fn median(figures: &[f64]) -> f64 {
     quantile(figures, 0.5)
 }
 
-/// Distance of the quartiles, relative to the median: how far the middle half of the rounds is apart.
+/// Returns the distance of the quartiles, relative to the median.
 pub fn spread(figures: &[f64]) -> f64 {
     (quantile(figures, 0.75) - quantile(figures, 0.25)) / median(figures)
 }
 
-/// The arithmetic mean; `NaN` of none.
+/// Returns the arithmetic mean; `NaN` for no figures.
 pub fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len() as f64
 }

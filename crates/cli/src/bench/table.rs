@@ -1,18 +1,18 @@
-//! The table people read: aligned columns with units, each figure's limits beside it. Columns that no row
-//! fills are left out.
+//! The table for people: aligned columns with units, and each figure's limits beside it. Empty columns are
+//! left out.
 
 use super::case::{Figure, Limit};
 use super::report::{Beside, Line, Report};
 use canele_chart::size;
 
-/// Rounds whose quartiles are further apart than this are marked.
+/// Distance of quartiles above which rounds are marked.
 const WIDE_SPREAD: f64 = 0.10;
 
 /// The limits in the order of their columns.
 const LIMITS: [&str; 9] =
     ["line", "cells", "flags", "copy1", "copy2", "stream", "socket", "socket stream", "socket window"];
 
-/// The whole table, with what was measured of the machine and a note where a figure is marked.
+/// Returns the whole table, with the machine's measurements and a note if a figure is marked.
 pub fn table(report: &Report) -> String {
     let columns: Vec<(String, Vec<String>)> =
         columns(report).into_iter().filter(|(_, cells)| cells.iter().any(|cell| !cell.is_empty())).collect();
@@ -22,7 +22,7 @@ pub fn table(report: &Report) -> String {
         for (head, cells) in &columns {
             let width = cells.iter().chain([head]).map(|cell| cell.chars().count()).max().unwrap_or(0);
             let cell = if row == 0 { head } else { &cells[row - 1] };
-            // Words begin at the left, figures end at the right.
+            // Words are aligned to the left, figures to the right.
             let words =
                 matches!(head.as_str(), "operation" | "buffers" | "protocol" | "strategy" | "carried");
             line += &if words { format!("{cell:<width$}  ") } else { format!("{cell:>width$}  ") };
@@ -76,14 +76,14 @@ fn share(figure: Option<f64>) -> String {
     figure.map(|figure| format!("{figure:.3}")).unwrap_or_default()
 }
 
-/// What each network carried, in percent of them all.
+/// Returns the share of each network in percent of all.
 fn carried(line: &Line) -> String {
     let all: u64 = line.row.rail_bytes.values().sum();
     let part = |(rail, bytes): (&String, &u64)| format!("{rail} {:.0} %", 100.0 * *bytes as f64 / all as f64);
     line.row.rail_bytes.iter().map(part).collect::<Vec<_>>().join(" ")
 }
 
-/// A limit in the unit of the figure it stands beside.
+/// Returns a limit in the unit of the figure beside it.
 fn bare(line: &Line, beside: &Beside) -> String {
     match (line.figure, beside.limit) {
         (Figure::Rate, _) => format!("{:.1} M/s", 1e3 / beside.median_ns),
@@ -129,7 +129,7 @@ fn notes(report: &Report) -> String {
     text
 }
 
-/// A duration with a unit that keeps it short.
+/// Returns a duration with a unit that keeps it short.
 pub fn time(ns: f64) -> String {
     match ns {
         ..1e3 => format!("{ns:.1} ns"),
@@ -138,9 +138,9 @@ pub fn time(ns: f64) -> String {
     }
 }
 
-/// The same for a label of an axis, where figures are round.
+/// Returns a duration for a label of an axis, where figures are round.
 pub fn axis_time(ns: f64) -> String {
-    // A hair more, so that the axis' own rounding does not make 1000 ns of 1 µs.
+    // The small increase prevents the axis' own rounding from printing 1000 ns for 1 µs.
     let text = time(ns * (1.0 + 1e-9));
     let (figure, unit) = text.split_once(' ').unwrap_or((&text, ""));
     format!("{} {unit}", figure.trim_end_matches('0').trim_end_matches('.'))
@@ -186,7 +186,7 @@ bytes  ranks  buffers  protocol   median      min      p99   GB/s  spread     li
     fn columns_are_aligned_and_none_is_empty() {
         let text = table(&latency());
         let rows: Vec<Vec<char>> = text.lines().skip(2).take(4).map(|row| row.chars().collect()).collect();
-        // "median" ends where its figures end.
+        // The column "median" ends where its figures end.
         let head: String = rows[0].iter().collect();
         let end = head.find("median").unwrap() + "median".len();
         assert!(rows[1..].iter().all(|row| row[end - 1] == 's' && row[end] == ' '), "{text}");

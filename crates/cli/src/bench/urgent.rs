@@ -1,5 +1,6 @@
-//! The picture of the experiment `priority`: for each strategy how long an urgent round trip takes, in the median and at worst, alone
-//! and beside streams; a line where the time of a piece on the wire is, which nothing urgent can overtake.
+//! The picture of the experiment `priority`. For each strategy it shows the median and worst time of an
+//! urgent round trip, alone and beside streams. A line shows the time of a piece on the wire, which no urgent
+//! message can overtake.
 
 use super::Failure;
 use super::plot::finding;
@@ -11,10 +12,10 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const ROW_PIXELS: u32 = 56;
 const AROUND_PIXELS: u32 = 170;
-/// The times of a row with their colours, and the pixels that stay free above and below their bars.
+/// The times of a row with their colours, and the free pixels above and below their bars.
 const BARS: [(&str, usize, [i32; 2]); 2] = [("median", 0, [6, 28]), ("99th percentile", 1, [28, 6])];
 
-/// Height of the picture, in pixels.
+/// Returns the height of the picture, in pixels.
 pub fn height(report: &Report) -> u32 {
     AROUND_PIXELS + ROW_PIXELS * rows(report).len().max(2) as u32
 }
@@ -24,13 +25,13 @@ fn rows(report: &Report) -> Vec<&Row> {
     report.lines.iter().map(|line| &line.row).filter(has_both).collect()
 }
 
-/// Draws it, the first row on top.
+/// Draws the picture, the first row on top.
 pub fn draw(report: &Report, area: &PlotArea) -> Result<(), Failure> {
     let rows = rows(report);
     let piece = rows.iter().filter_map(|row| row.piece_ns).reduce(f64::max);
     let figures = || rows.iter().flat_map(|row| [row.median_ns, row.p99_ns]).flatten();
     let x = range(figures().chain(piece));
-    // Room on the right for the words beside the longest bar.
+    // The room on the right is for the words beside the longest bar.
     let (low, x) = (x.start, x.start..x.end * (x.end / x.start).powf(0.55));
     let piece_is = piece.map(|ns| format!("; grey: a piece of a stream on the wire, {}", time(ns)));
     let what = format!("time there and back{}", piece_is.unwrap_or_default());

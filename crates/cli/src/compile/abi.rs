@@ -1,20 +1,22 @@
-//! For which ABI of MPI a program is compiled. Owns the option and the variable that choose it, and what the header and the library of each are called.
+//! The ABI of MPI for which a program is compiled. Owns the option and the variable that choose it, and the
+//! names of its header and library.
 
 use canele_mpi_tables::Abi;
 
 /// The option that chooses an ABI.
 pub const ABI_OPTION: &str = "-abi=";
-/// The variable that chooses one where no option does.
+/// The variable that chooses one if no option does.
 pub const ABI_VARIABLE: &str = "CANELE_ABI";
 
-/// The names that users give to the ABIs. They are also names of folders of headers and of link names.
+/// The user's names of the ABIs. They are also names of folders of headers and of link names.
 pub const ABI_NAMES: [(&str, Abi); 3] =
     [("standard", Abi::Standard), ("mpich", Abi::Mpich), ("openmpi", Abi::OpenMpi)];
 
 /// Returns the ABI that `value` names.
 ///
 /// # Errors
-/// A text that lists the names. `named_by` is the option or variable with that value, or the file that contains it.
+/// Returns a text that lists the names. `named_by` is the option or variable with that value, or the file
+/// that contains it.
 pub fn read_abi(named_by: &str, value: &str) -> Result<Abi, String> {
     let known = ABI_NAMES.iter().find(|(name, _)| *name == value.trim());
     known.map(|&(_, abi)| abi).ok_or_else(|| {
@@ -27,7 +29,7 @@ pub fn read_abi(named_by: &str, value: &str) -> Result<Abi, String> {
     })
 }
 
-/// Returns the name that users give to an ABI.
+/// Returns the user's name of an ABI.
 pub fn abi_name(abi: Abi) -> &'static str {
     ABI_NAMES.iter().find(|(_, named)| *named == abi).map_or("standard", |&(name, _)| name)
 }
@@ -37,7 +39,7 @@ pub fn abi_folder(abi: Abi) -> Option<&'static str> {
     (abi != Abi::Standard).then(|| abi_name(abi))
 }
 
-/// Returns the name of the library of an ABI, as the linker is told it.
+/// Returns the name of the library of an ABI, in the form for the linker.
 pub fn library_name(abi: Abi) -> &'static str {
     match abi {
         Abi::Standard => "mpi_abi",

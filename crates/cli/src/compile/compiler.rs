@@ -1,4 +1,5 @@
-//! Which compiler, which ABI of MPI and which profiling library are used. Owns the options and variables that name them, and their order.
+//! The choice of compiler, ABI of MPI and profiling library. Owns the options and variables that name them,
+//! and their order.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -9,12 +10,12 @@ use canele_mpi_tables::Abi;
 use super::Language;
 use super::abi::{ABI_OPTION, ABI_VARIABLE, read_abi};
 
-/// What options and variables choose.
+/// The choices made by options and variables.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CompilerChoice {
-    /// The compiler, with arguments of its own as in `ccache gcc`.
+    /// The compiler, with its own arguments as in `ccache gcc`.
     pub compiler: Vec<OsString>,
-    /// The option or variable that names the compiler; nothing for the system's.
+    /// The option or variable that names the compiler; none for the system's.
     pub named_by: Option<&'static str>,
     /// The ABI of MPI that the program is compiled for.
     pub abi: Abi,
@@ -26,7 +27,7 @@ pub struct CompilerChoice {
 const PROFILE: &str = "-profile=";
 
 impl Language {
-    /// The options that name the compiler, as MPICH spells them. The others are older.
+    /// Returns the options that name the compiler, as MPICH spells them. The others are older.
     pub fn options(self) -> &'static [&'static str] {
         match self {
             Language::C => &["-cc="],
@@ -35,7 +36,7 @@ impl Language {
         }
     }
 
-    /// The variables that name the compiler; the first one that is set counts.
+    /// Returns the variables that name the compiler; the first one that is set counts.
     pub fn variables(self) -> &'static [&'static str] {
         match self {
             Language::C => &["CANELE_CC", "MPICH_CC", "OMPI_CC", "I_MPI_CC"],
@@ -55,7 +56,7 @@ impl Language {
         }
     }
 
-    /// The variable that names a profiling library.
+    /// Returns the variable that names a profiling library.
     pub fn profiling_variable(self) -> &'static str {
         match self {
             Language::C => "MPICC_PROFILE",
@@ -64,7 +65,7 @@ impl Language {
         }
     }
 
-    /// The compilers that are looked for where nothing else names one; the first one that is there counts.
+    /// Returns the default compilers; the first one that exists counts.
     pub fn default_compilers(self) -> &'static [&'static str] {
         match self {
             Language::C => &["cc"],
@@ -75,11 +76,12 @@ impl Language {
 }
 
 impl CompilerChoice {
-    /// Takes the options out of `words` and completes them by the values of `variable`; an empty variable is none. The last one of
-    /// several options counts. `installed` is the file that names the ABI of the installation, and that name.
+    /// Takes the options out of `words` and completes them by the values of `variable`; an empty variable
+    /// counts as unset. The last one of several options counts. `installed` is the file that names the ABI of
+    /// the installation, and that name.
     ///
     /// # Errors
-    /// A text for an option without a value, or for an ABI that is unknown.
+    /// Returns a text for an option without a value, or for an unknown ABI.
     pub fn take(
         language: Language,
         words: &mut Vec<OsString>,
@@ -113,7 +115,8 @@ impl CompilerChoice {
     }
 }
 
-/// Takes the option of an ABI out of `words`. Without one the variable counts, and without both the installation's file.
+/// Takes the option of an ABI out of `words`. Without one the variable counts, and without both the
+/// installation's file.
 fn abi(
     language: Language,
     words: &mut Vec<OsString>,
@@ -133,7 +136,7 @@ fn abi(
     }
 }
 
-/// Returns the first of several commands that a folder of `path` has; the very first one if there is none.
+/// Returns the first of several commands that a folder of `path` has; the first command if there is none.
 fn first_of(commands: &'static [&'static str], path: &str) -> &'static str {
     if commands.len() == 1 {
         return commands[0];
@@ -220,7 +223,7 @@ mod tests {
             let (choice, words) = choose(Language::Fortran, line, variables).unwrap();
             assert_eq!((choice.compiler, words.len()), (vec![compiler.into()], 0), "{line}");
         }
-        // A word of the compiler's, here that of another language.
+        // The word belongs to the compiler; here it is the option of another language.
         for (language, line) in [(Language::C, "-cxx=b"), (Language::Cxx, "-cc=b"), (Language::Cxx, "-CC")] {
             assert_eq!(choose(language, line, &[]).unwrap().1, [line]);
         }
@@ -238,7 +241,7 @@ mod tests {
                 std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
             }
         }
-        // A file that cannot be run is no command.
+        // A file that cannot be run is not a command.
         std::fs::write(root.join("ifx/gfortran"), "").unwrap();
         let path = std::env::join_paths(path).unwrap().into_string().unwrap();
         assert_eq!(first_of(&["gfortran", "flang", "ifx"], &path), "flang");
@@ -281,7 +284,7 @@ mod tests {
         assert!(error.unwrap_err().starts_with("/opt/lib/canele/default-abi: intel names no ABI"));
         let error = choose(Language::Cxx, "-abi=", &variable).unwrap_err();
         assert!(error.starts_with("-abi= names no ABI"), "{error}");
-        // A build that compiles C and Fortran is told before it mixes two ABIs.
+        // A build that compiles C and Fortran gets the error before it mixes two ABIs.
         let error = choose(Language::Fortran, "", &variable).unwrap_err();
         assert!(error.contains("standard ABI alone: take CANELE_ABI out"), "{error}");
         assert!(choose(Language::Fortran, "-abi=standard", &variable).is_ok());

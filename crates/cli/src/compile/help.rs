@@ -2,7 +2,7 @@
 
 use super::Language;
 
-/// What `--help` says.
+/// Returns the text of `--help`.
 pub fn help(language: Language) -> String {
     let (defaults, variables) = (either(language.default_compilers()), language.variables().join(", "));
     let profile = language.profiling_variable();
@@ -49,13 +49,13 @@ Examples:
     )
 }
 
-/// What the wrappers for C and C++ do beside.
+/// The text on additional options of the wrappers for C and C++.
 const ABI: &str = "  -abi=ABI                    standard: for any library of the MPI standard ABI, libmpi_abi.so.1; mpich: for MPICH,
                               Intel MPI and their kin, libmpi.so.12; openmpi: for Open MPI, libmpi.so.40; else what
                               CANELE_ABI names; else standard, or mpich where pip has installed Canelé
 ";
 
-/// What the wrapper for Fortran does beside.
+/// The text on additional options of the wrapper for Fortran.
 const MODULES: &str = "  --prepare[=FOLDER]          compile the modules for all users, into PREFIX/lib/canele/fortran or FOLDER, and print where
 
 The modules mpi and mpi_f08 and mpif.h are compiled once for each compiler, when it is first used, and kept in
@@ -63,7 +63,7 @@ $XDG_CACHE_HOME/canele/fortran, by default ~/.cache/canele/fortran. Options that
 -fdefault-integer-8 and -i8, have modules of their own: give them to compile and to link.
 ";
 
-/// The words of a list, the last one after "or".
+/// Returns the words of a list, with "or" before the last one.
 fn either(words: &[&str]) -> String {
     match words {
         [] => String::new(),
@@ -72,7 +72,7 @@ fn either(words: &[&str]) -> String {
     }
 }
 
-/// A text for the second column, on several lines if it is long.
+/// Returns a text for the second column, on several lines if it is long.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -87,5 +87,5 @@ fn wrapped(text: &str) -> String {
     lines.join("\n                              ")
 }
 
-/// Letters of a line in the second column.
+/// Number of letters of a line in the second column.
 const LINE: usize = 84;

@@ -1,4 +1,5 @@
-//! What is added to a compiler's command line, and how much of it a line needs. Owns the flags and that judgement.
+//! The flags that are added to a compiler's command line. Owns the flags and the decision which of them a
+//! line needs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -9,12 +10,12 @@ use super::Language;
 use super::abi::library_name;
 use super::profiling::ProfilingFlags;
 
-/// The name of the archive beside the modules for Fortran, as the linker is told it.
+/// The name of the archive beside the modules for Fortran, in the form for the linker.
 pub const ARCHIVE: &str = "canele_fortran";
 
 impl Language {
-    /// The libraries that a program is linked with, by the names that the linker is told, in their order. Fortran has the procedures that the
-    /// program's own compiler has compiled, then a library of its own.
+    /// Returns the libraries that a program is linked with, in the linker's form and order. Fortran has the
+    /// procedures compiled by the program's own compiler, then a library of its own.
     pub fn libraries(self, abi: Abi) -> Vec<&'static str> {
         match self {
             Language::C | Language::Cxx => vec![library_name(abi)],
@@ -23,21 +24,21 @@ impl Language {
     }
 }
 
-/// What a command line needs of MPI; each needs what stands before it too.
+/// The parts of MPI that a command line needs; each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Needs {
-    /// Nothing is read: the compiler is asked about itself.
+    /// No source is read: the compiler is asked about itself.
     Nothing,
-    /// Nothing is linked.
+    /// The header is needed; nothing is linked.
     Header,
-    /// A program or a shared library is made.
+    /// A program or a shared library is linked.
     Library,
 }
 
-/// After these nothing is linked, or, after `-r`, nothing that is shared.
+/// Options after which nothing is linked, or, for `-r`, nothing shared.
 const STOPS: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r"];
 
-/// Options whose value is the next word, which therefore is no source.
+/// Options whose value is the next word, so that this word is no source.
 const TAKE_A_WORD: [&str; 36] = [
     "-o",
     "-x",
@@ -78,13 +79,13 @@ const TAKE_A_WORD: [&str; 36] = [
 ];
 
 impl Needs {
-    /// Of a line without the compiler's name.
+    /// Returns the needs of a line without the compiler's name.
     pub fn of(words: &[OsString]) -> Needs {
         let (reads, needs) = Needs::look_at(words);
         if reads { needs } else { Needs::Nothing }
     }
 
-    /// Of the same line with a source, if it has none yet.
+    /// Returns the needs of the same line with a source, if it has none yet.
     pub fn with_a_source(words: &[OsString]) -> Needs {
         Needs::look_at(words).1
     }
@@ -105,25 +106,27 @@ impl Needs {
     }
 }
 
-/// Whether a word names something to compile or link: a file, standard input, a file of words, a library.
+/// Returns true if a word is an input for compiling or linking: a file, standard input, a response file, a
+/// library.
 fn is_read(word: &OsStr) -> bool {
     let bytes = word.as_encoded_bytes();
     word == "-" || bytes.starts_with(b"-l") || !bytes.starts_with(b"-")
 }
 
-/// What finds the header, or the modules for Fortran, behind the words of a profiling library.
+/// Returns the flags that find the header, or the modules for Fortran, after those of a profiling library.
 pub fn compile_flags(include: &Path, profiling: &ProfilingFlags) -> Vec<OsString> {
     let mut flags = profiling.include.clone();
     flags.push(joined("-I", include));
     flags
 }
 
-/// What finds the libraries of a language and an ABI, when linking and when the program is started, and the profiling library around them.
-/// `first` is the folder of the archive or of the ABI's link name, which is searched while linking alone.
+/// Returns the flags that find the libraries of a language and an ABI, when linking and at the program's
+/// start, with the profiling library around them. `first` is the folder of the archive or of the ABI's link
+/// name, which is searched only when linking.
 ///
-/// The folder of shared libraries is written into the program as RUNPATH, which the dynamic linker searches after `LD_LIBRARY_PATH` (RPATH, which some
-/// linkers write unless told otherwise, comes before it): the same program runs unchanged over another implementation's
-/// library of the same name.
+/// The folder of shared libraries is written into the program as RUNPATH, which the dynamic linker searches
+/// after `LD_LIBRARY_PATH`. (RPATH, the default of some linkers, precedes it.) So the same program runs
+/// unchanged with another implementation's library of the same name.
 pub fn link_flags(
     (language, abi): (Language, Abi),
     first: Option<&Path>,
@@ -138,7 +141,7 @@ pub fn link_flags(
     flags
 }
 
-/// A flag and the path that belongs to it, in one word.
+/// Joins a flag and its path in one word.
 pub(super) fn joined(flag: &str, path: &Path) -> OsString {
     let mut word = OsString::from(flag);
     word.push(path);
@@ -203,7 +206,7 @@ mod tests {
         }
         assert_eq!(Needs::with_a_source(&["-O2".into()]), Needs::Library);
         assert_eq!(Needs::with_a_source(&["-c".into()]), Needs::Header);
-        // `-c` here is the value of -MT.
+        // The word `-c` here is the value of -MT.
         assert_eq!(needs("-MT -c a.c"), Needs::Library);
     }
 

@@ -1,7 +1,8 @@
-//! `canele cc`, `canele c++` and `canele fortran`, also called `mpicc`, `mpicxx` and `mpifort`: the system's compiler with what MPI programs need.
+//! `canele cc`, `canele c++` and `canele fortran`, also called `mpicc`, `mpicxx` and `mpifort`: the system's
+//! compiler with flags for MPI.
 //!
-//! Owns which compiler is run, and that the process becomes it: its exit status is the compiler's own. Never reads a source,
-//! never changes a word that is the compiler's.
+//! Owns the choice of the compiler. The process becomes the compiler, so its exit status is the compiler's.
+//! Never reads a source, never changes a word of the compiler's.
 
 mod abi;
 mod compiler;
@@ -30,7 +31,8 @@ use line::{Needs, compile_flags, joined, link_flags};
 use profiling::ProfilingFlags;
 use query::{Query, typed};
 
-/// The variable that a wrapper sets for its compiler. A wrapper that finds it was started as another one's compiler. MPICH's wrappers do the same.
+/// The variable that a wrapper sets for its compiler. A wrapper that finds it was started as another one's
+/// compiler. MPICH's wrappers do the same.
 const RECURSION: &str = "MPICH_RECURSION_CHECK";
 
 /// Arguments of `canele cc`, `canele c++` and `canele fortran`: all are the compiler's, whatever they are.
@@ -42,20 +44,20 @@ pub struct CompileArguments {
 }
 
 impl CompileArguments {
-    /// The words.
+    /// Returns the words.
     pub fn words(self) -> Vec<OsString> {
         self.words
     }
 }
 
-/// What is compiled.
+/// The language of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// `canele cc`, `mpicc`.
+    /// C: `canele cc`, `mpicc`.
     C,
-    /// `canele c++`, `mpicxx`, `mpic++`, `mpiCC`.
+    /// C++: `canele c++`, `mpicxx`, `mpic++`, `mpiCC`.
     Cxx,
-    /// `canele fortran`, `mpifort`, `mpif90`, `mpif77`.
+    /// Fortran: `canele fortran`, `mpifort`, `mpif90`, `mpif77`.
     Fortran,
 }
 
@@ -69,7 +71,7 @@ impl Language {
     }
 }
 
-/// Becomes the compiler, or says what is asked.
+/// Becomes the compiler, or answers a query.
 pub fn main(language: Language, words: Vec<OsString>) -> ExitCode {
     match words.as_slice() {
         [] => wrong_usage(&format!("{}: nothing to compile\n\n{}", language.command(), help(language))),
@@ -86,7 +88,7 @@ pub fn main(language: Language, words: Vec<OsString>) -> ExitCode {
 
 fn run(language: Language, mut words: Vec<OsString>) -> Result<ExitCode, String> {
     let wrong = |text: String| Ok(wrong_usage(&format!("{}: {text}", language.command())));
-    // The modules for Fortran are of one ABI alone.
+    // The modules for Fortran exist for one ABI only.
     let installed = if language == Language::Fortran { None } else { default_abi() };
     let choice = match CompilerChoice::take(language, &mut words, variable, installed) {
         Ok(choice) => choice,
@@ -101,7 +103,7 @@ fn run(language: Language, mut words: Vec<OsString>) -> Result<ExitCode, String>
     }
     let (query, words) = query::split(words);
     if let Some(query) = query {
-        // Build systems take what is printed on either stream for the answer.
+        // Build systems take the output on either stream as the answer.
         let is_seen = io::stderr().is_terminal();
         let tell = |text: &str| {
             if is_seen {
@@ -131,17 +133,17 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// What the user should know, beside what the compiler says.
+/// Prints a message for the user, beside the compiler's output.
 fn tell(language: Language, text: &str) {
     say(&format!("{}: {text}", language.command()));
 }
 
-/// The option and the variable that name a compiler.
+/// Returns the option and the variable that name a compiler.
 fn namers(language: Language) -> String {
     format!("{}COMPILER or {}", language.options()[0], language.variables()[0])
 }
 
-/// Says that a compiler cannot be started.
+/// Returns the message that a compiler cannot be started.
 fn cannot_run(language: Language, choice: &CompilerChoice, error: &io::Error) -> String {
     let others = &language.default_compilers()[1..];
     let named = match choice.named_by {
@@ -156,7 +158,7 @@ fn cannot_run(language: Language, choice: &CompilerChoice, error: &io::Error) ->
     )
 }
 
-/// `canele fortran --prepare`.
+/// Runs `canele fortran --prepare`.
 fn prepare_modules(
     choice: &CompilerChoice,
     words: &[OsString],
@@ -167,19 +169,19 @@ fn prepare_modules(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A wrapper's command line, of which options of its own have been taken.
+/// A wrapper's command line, without the wrapper's own options.
 struct Wrapper<'a> {
     language: Language,
     choice: CompilerChoice,
     words: Vec<OsString>,
-    /// Gets what the user should know.
+    /// Gets messages for the user.
     tell: &'a dyn Fn(&str),
 }
 
 impl Wrapper<'_> {
-    /// Returns the whole command line. The user's words stand first, so that their folders are searched first. A header and a library
-    /// that lie in a folder of one ABI stand before them: a build for Python names the folder of its environment, where Canelé's header
-    /// of another ABI may lie.
+    /// Returns the whole command line. The user's words come first, so that their folders are searched first.
+    /// A header and a library in a folder of one ABI precede them. A build for Python names the folder of its
+    /// environment, where Canelé's header of another ABI may be.
     fn command(&self, needs: Needs) -> Result<Vec<OsString>, String> {
         let mut command = self.choice.compiler.clone();
         command.extend(self.words.iter().cloned());
@@ -188,7 +190,7 @@ impl Wrapper<'_> {
         }
         let modules = self.modules()?;
         let mut flags = self.compile_flags(modules.as_deref())?;
-        // `libmpi.so` is a name of every MPI: a folder that the user names may have another one.
+        // Every MPI has a `libmpi.so`: a folder that the user names may have another one.
         if let Some(abi) = abi_folder(self.choice.abi).filter(|_| needs == Needs::Library) {
             flags.push(joined("-L", &link_folder_of(abi)?));
         }
@@ -215,7 +217,8 @@ impl Wrapper<'_> {
         Ok(link_flags(libraries, first.as_deref(), &self.library_folder()?, &self.profiling()?))
     }
 
-    /// The folder that is searched before that of the libraries, while linking: that of the modules, or of the ABI's link name.
+    /// Returns the folder that is searched before that of the libraries when linking: that of the modules, or
+    /// of the ABI's link name.
     fn first_folder(&self, modules: Option<PathBuf>) -> Result<Option<PathBuf>, String> {
         match abi_folder(self.choice.abi) {
             Some(abi) => link_folder_of(abi).map(Some),
@@ -227,7 +230,7 @@ impl Wrapper<'_> {
         include_folder_of(abi_name(self.choice.abi))
     }
 
-    /// The folder of the modules for Fortran, and of the archive that belongs to them.
+    /// Returns the folder of the modules for Fortran, and of their archive.
     fn modules(&self) -> Result<Option<PathBuf>, String> {
         match self.language {
             Language::C | Language::Cxx => Ok(None),
@@ -244,7 +247,7 @@ impl Wrapper<'_> {
 
     fn profiling(&self) -> Result<ProfilingFlags, String> {
         match &self.choice.profiling {
-            // What is only compiled needs no library.
+            // Compiling alone needs no library.
             Some(name) => {
                 ProfilingFlags::find(name, library_folder().ok().as_deref(), &configuration_folder()?)
             }
@@ -253,7 +256,7 @@ impl Wrapper<'_> {
     }
 
     fn answer(&self, query: Query) -> Result<String, String> {
-        // Often asked without a source: what it would take to build a program is meant.
+        // Queries often have no source: they ask for the flags to build a program.
         let needs = Needs::with_a_source(&self.words);
         let modules = || self.modules();
         let line = match query {

@@ -1,20 +1,22 @@
-//! What a profiling library adds to a line: it has functions with the names of MPI's, which call the same under `PMPI_`.
+//! The flags for a profiling library, which defines functions with the names of MPI's and calls the originals
+//! under `PMPI_`.
 //!
-//! Owns where a library or a file that describes it is found. Files are those of MPICH: a shell reads them.
+//! Owns the search for a library or for a file that describes it. The files are those of MPICH: a shell reads
+//! them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The words of a profiling library.
+/// The flags of a profiling library.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ProfilingFlags {
-    /// For the compiler, before the folder of MPI's header.
+    /// Flags for the compiler, before the folder of MPI's header.
     pub include: Vec<OsString>,
-    /// For the linker, before the MPI library.
+    /// Flags for the linker, before the MPI library.
     pub before: Vec<OsString>,
-    /// For the linker, behind the MPI library.
+    /// Flags for the linker, after the MPI library.
     pub after: Vec<OsString>,
 }
 
@@ -23,11 +25,11 @@ const READ: &str = "set -f; PROFILE_INCPATHS= PROFILE_PRELIB= PROFILE_POSTLIB=; 
     printf '%s\\n' $PROFILE_INCPATHS -- $PROFILE_PRELIB -- $PROFILE_POSTLIB";
 
 impl ProfilingFlags {
-    /// Of the library in the folder of the MPI library, else of a file in `configuration` or the current folder, else of a library that the
-    /// linker finds.
+    /// Finds the flags of a library in the folder of the MPI library, else of a file in `configuration` or
+    /// the current folder. If there is none, the linker has to find the library.
     ///
     /// # Errors
-    /// A text about a file that is no use.
+    /// Returns a text about an unusable file.
     pub fn find(name: &str, library: Option<&Path>, configuration: &Path) -> Result<ProfilingFlags, String> {
         let beside = library.is_some_and(|folder| {
             ["so", "a"].iter().any(|kind| folder.join(format!("lib{name}.{kind}")).is_file())

@@ -1,28 +1,28 @@
-//! What build systems ask a compiler wrapper: the options of the two families of MPI implementations, and how answers are
-//! written. Owns both.
+//! The queries of build systems to a compiler wrapper: the options of the two families of MPI
+//! implementations, and the form of answers.
 
 use std::ffi::OsString;
 
-/// What is to be printed.
+/// A query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Query {
-    /// The command that would be run.
+    /// Asks for the command that would be run.
     Line,
-    /// The command that compiles and does not link.
+    /// Asks for the command that compiles and does not link.
     CompileLine,
-    /// What is added to compile.
+    /// Asks for the flags that are added to compile.
     CompileFlags,
-    /// What is added to link.
+    /// Asks for the flags that are added to link.
     LinkFlags,
-    /// Where the header is.
+    /// Asks for the folder of the header.
     IncludeFolders,
-    /// Where the library is.
+    /// Asks for the folder of the library.
     LibraryFolders,
-    /// What the library is called.
+    /// Asks for the name of the library.
     LibraryNames,
-    /// The compiler.
+    /// Asks for the compiler.
     Compiler,
-    /// Of what release this is.
+    /// Asks for the release.
     Version,
 }
 
@@ -51,7 +51,7 @@ impl Query {
     }
 }
 
-/// The first question among the words, and the words that are none.
+/// Returns the first query among the words, and the other words.
 pub fn split(words: Vec<OsString>) -> (Option<Query>, Vec<OsString>) {
     let mut query = None;
     let rest = words.into_iter().filter(|word| {
@@ -63,7 +63,8 @@ pub fn split(words: Vec<OsString>) -> (Option<Query>, Vec<OsString>) {
     (query, rest)
 }
 
-/// Words as one would type them. Double quotes, because CMake's FindMPI knows no others.
+/// Returns words in the form that a user types. Double quotes are used, because CMake's FindMPI knows no
+/// others.
 pub fn typed(words: &[OsString]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(&word.to_string_lossy())).collect();
     words.join(" ")

@@ -1,21 +1,21 @@
-//! What was found: one fact about a machine, how it is judged, and what to do about it. Decides nothing.
+//! A finding: one fact about a machine, its level, and a remedy. Decides nothing.
 
 use serde::{Deserialize, Serialize};
 
-/// How a finding is judged; the worst is the greatest.
+/// The level of a finding; the worst is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// As it should be.
+    /// The fact is as it should be.
     Ok,
-    /// Jobs run, slower or with less than the machine could give, or something is there that misleads.
+    /// Jobs run, but slower or with less than the machine offers, or something misleads.
     Remark,
     /// Jobs do not run, or not all of them.
     Problem,
 }
 
 impl Level {
-    /// The word for it.
+    /// Returns its word.
     pub fn word(self) -> &'static str {
         match self {
             Level::Ok => "ok",
@@ -25,44 +25,44 @@ impl Level {
     }
 }
 
-/// One fact.
+/// One fact about a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How it is judged.
+    /// Its level.
     pub level: Level,
-    /// What was looked at.
+    /// The subject.
     pub what: String,
-    /// What was found.
+    /// The value found.
     pub value: String,
-    /// What to do about it; nothing where it is as it should be.
+    /// The remedy; empty for level `Ok`.
     pub remedy: String,
 }
 
-/// As it should be.
+/// Makes a finding without a remark.
 pub fn ok(what: &str, value: impl Into<String>) -> Finding {
     finding(Level::Ok, what, value, "")
 }
 
-/// Worth knowing, with what to do.
+/// Makes a finding that is worth knowing, with a remedy.
 pub fn remark(what: &str, value: impl Into<String>, remedy: impl Into<String>) -> Finding {
     finding(Level::Remark, what, value, remedy)
 }
 
-/// Wrong, with what to do.
+/// Makes a finding of a problem, with a remedy.
 pub fn problem(what: &str, value: impl Into<String>, remedy: impl Into<String>) -> Finding {
     finding(Level::Problem, what, value, remedy)
 }
 
-/// A fact that is judged so.
+/// Makes a finding of this level.
 pub fn finding(level: Level, what: &str, value: impl Into<String>, remedy: impl Into<String>) -> Finding {
     Finding { level, what: what.into(), value: value.into(), remedy: remedy.into() }
 }
 
-/// What was found of one machine, or of several among each other.
+/// The findings about one machine, or between several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Section {
-    /// Of what: machines by name, `between hosts`.
+    /// The subject: machines by name, or `between hosts`.
     pub of: Vec<String>,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
 }

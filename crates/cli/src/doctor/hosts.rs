@@ -1,4 +1,5 @@
-//! Several hosts: what each says of itself, and whether they reach each other. Owns the words; `canele_launch` asks.
+//! Findings on several hosts, and on the connections between them. Owns the words; `canele_launch` asks the
+//! hosts.
 
 use std::time::Duration;
 
@@ -8,10 +9,10 @@ use canele_launch::host_probe::{ProbeAnswer, ProbedHost, ProbedLink, Survey};
 use super::finding::{Finding, Section, ok, problem, remark};
 
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
-/// Pairs of hosts that are named where they do not reach each other.
+/// Most pairs of hosts without a connection that are named.
 const MOST_PAIRS: usize = 12;
 
-/// A section for each host, and one of what is between them.
+/// Returns a section for each host, and one for the connections between them.
 pub fn sections(survey: &Survey) -> Vec<Section> {
     let mut sections: Vec<Section> = survey.hosts.iter().map(of_host).collect();
     if survey.hosts.len() > 1 {
@@ -79,7 +80,7 @@ fn between(survey: &Survey) -> Vec<Finding> {
     found
 }
 
-/// Whether all that have a part in a rail reach each other over it.
+/// Returns the finding whether all hosts of a rail reach each other over it.
 fn of_rail(survey: &Survey, rail: usize) -> Finding {
     let what = format!("rail tcp {}", rail + 1);
     let links: Vec<&ProbedLink> = survey.links.iter().filter(|link| link.rail == rail).collect();
@@ -113,17 +114,17 @@ fn of_rail(survey: &Survey, rail: usize) -> Finding {
     );
     let remedy =
         "let TCP through between the hosts, or leave the interface away (CANELE_RAILS names those to use)";
-    // Over another rail the pair may still speak.
+    // The pair may still communicate over another rail.
     let is_needed = |link: &&&ProbedLink| !reaches(survey, link.from, link.to);
     if broken.iter().any(is_needed) { problem(&what, value, remedy) } else { remark(&what, value, remedy) }
 }
 
-/// True if a host reaches another one over any rail.
+/// Returns true if a host reaches another one over any rail.
 fn reaches(survey: &Survey, from: usize, to: usize) -> bool {
     survey.links.iter().any(|link| (link.from, link.to) == (from, to) && link.result.is_ok())
 }
 
-/// Hosts that share no rail with another one.
+/// Returns the finding on hosts that share no rail with another one.
 fn cut_off(survey: &Survey) -> Option<Finding> {
     let answered: Vec<usize> =
         (0..survey.hosts.len()).filter(|host| survey.hosts[*host].result.is_ok()).collect();

@@ -1,4 +1,5 @@
-//! What the kernel, and what filters its calls, lets ranks do with each other. Tries it with processes of its own.
+//! The operations between ranks that the kernel, and filters of system calls, allow. Tries them with
+//! processes of its own.
 
 use canele_sys::bounded_read::read_kernel;
 use std::io::{BufRead, BufReader, Write};
@@ -10,10 +11,10 @@ use canele_sys::tunables::Tunables;
 
 use super::finding::{Finding, ok, remark};
 
-/// The subcommand that a rank's part is played by.
+/// The subcommand that plays a rank's part.
 const PEER: &str = "doctor-peer";
 
-/// All of it.
+/// Returns all findings.
 pub fn examine(tunables: &Tunables) -> Vec<Finding> {
     vec![version(&rustix::system::uname().release().to_string_lossy()), fences(), single_copy(tunables)]
 }
@@ -44,7 +45,7 @@ fn fences() -> Finding {
     }
 }
 
-/// Whether a rank can read the memory of another one.
+/// Returns the finding whether a rank can read the memory of another one.
 fn single_copy(tunables: &Tunables) -> Finding {
     let what = "single copy";
     if tunables.single_copy == "never" {
@@ -67,7 +68,7 @@ fn single_copy(tunables: &Tunables) -> Finding {
     remark(what, value, remedy)
 }
 
-/// Two processes that have this one as their parent, as ranks have their launcher.
+/// Tries a read between two processes that have this one as their parent, like ranks their launcher.
 fn peers_read_each_other() -> Option<bool> {
     let executable = std::env::current_exe().ok()?;
     let peer = || {
@@ -80,20 +81,20 @@ fn peers_read_each_other() -> Option<bool> {
     let read = shown.stdout.take().map(|out| BufReader::new(out).read_line(&mut proof));
     let status =
         read?.ok().and_then(|_| peer().args(proof.split_whitespace()).stdin(Stdio::null()).status().ok());
-    // Its input ends, and so does it.
+    // The end of its input ends the process.
     drop(shown.stdin.take());
     let _ = shown.wait();
     Some(status?.success())
 }
 
-/// A process whose memory is read, without words, or one that tries it.
+/// Runs a process whose memory is read (without words), or one that tries to read it.
 pub fn peer_main(words: &[u64]) -> ExitCode {
     if let [pid, address, word] = *words {
         let proof = Proof { pid: pid as u32, address, word };
         return if can_read(&proof) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     allow_siblings();
-    // It lies there until the process ends.
+    // The word stays there until the process ends.
     let word: &'static u64 = Box::leak(Box::new(0x0063_616e_656c_e900 ^ u64::from(std::process::id()) << 8));
     let Proof { pid, address, word } = Proof::own(word);
     let mut out = std::io::stdout();
@@ -102,7 +103,7 @@ pub fn peer_main(words: &[u64]) -> ExitCode {
     if ended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Says that a filter of system calls is in place, where one is.
+/// Returns a note about a filter of system calls, if there is one.
 fn filtered() -> &'static str {
     let status = read_kernel("/proc/self/status").unwrap_or_default();
     match status.lines().any(|line| line.trim_end() == "Seccomp:\t2") {

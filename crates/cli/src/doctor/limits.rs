@@ -1,4 +1,5 @@
-//! What the system grants processes here: processors, open files, processes, stack, memory. Reads limits, changes none.
+//! The limits of the system for processes: processors, open files, processes, stack, memory. Reads limits,
+//! changes none.
 
 use canele_launch::descriptors_for;
 use canele_rail::shm::layout::InboxLayout;
@@ -10,14 +11,14 @@ use rustix::process::{Resource, getrlimit, getuid};
 
 use super::finding::{Finding, ok, problem, remark};
 
-/// Processes that a job has beside its ranks: launcher or agent, supervisor, remote shell.
+/// Processes of a job beside its ranks: launcher or agent, supervisor, remote shell.
 const BESIDE_RANKS: u64 = 4;
-/// Threads of a rank that computes in one: its own, one that makes progress, one for files.
+/// Threads of a single-threaded rank: its own, one for progress, one for files.
 const THREADS_OF_RANK: u64 = 3;
-/// Programs in Fortran and deep recursions want more than a smaller stack.
+/// Smallest stack that suffices for programs in Fortran and deep recursions.
 const USUAL_STACK: u64 = 8 << 20;
 
-/// All of them, for a job with so many ranks on this machine and `elsewhere`.
+/// Returns all findings, for a job with `ranks` ranks on this machine and `elsewhere` on others.
 pub fn examine(ranks: u32, elsewhere: u32, tunables: &Tunables) -> Vec<Finding> {
     let mut found = processors(ranks);
     found.extend([descriptors(ranks, elsewhere), processes(ranks), stack(), shared_memory()]);
@@ -53,11 +54,12 @@ fn processors(ranks: u32) -> Vec<Finding> {
     found
 }
 
-/// The launcher raises the soft limit of all processes of a job to the hard one.
+/// Returns the finding on open files. The launcher raises the soft limit of all processes of a job to the
+/// hard one.
 fn descriptors(ranks: u32, elsewhere: u32) -> Finding {
     let what = "open files";
     let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    // Of a rank: links to all others elsewhere, over one rail; of the launcher: what ranks of this host take.
+    // A rank needs links to all ranks of other hosts, over one rail; the launcher needs those for its ranks.
     let needed = descriptors_for(ranks).max(u64::from(elsewhere) + 64);
     let value = format!("a job may have {} at once, {ranks} ranks here need about {needed}", number(hard));
     if needed > hard {
@@ -90,7 +92,7 @@ fn processes(ranks: u32) -> Finding {
     }
 }
 
-/// Processes and threads of this user.
+/// Returns the number of processes and threads of this user.
 fn own_threads() -> u64 {
     let user = getuid().as_raw().to_string();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -101,12 +103,12 @@ fn own_threads() -> u64 {
     threads.sum()
 }
 
-/// The first word behind a name at the start of a line.
+/// Returns the first word after a name at the start of a line.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()
 }
 
-/// A number of this process's control group, version 2.
+/// Returns a number of this process's control group, version 2.
 fn of_group(file: &str) -> Option<u64> {
     let groups = read_kernel("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -127,7 +129,8 @@ fn stack() -> Finding {
     }
 }
 
-/// Memory that processes share comes from memfd_create(2), which has no file system of its own to run full.
+/// Returns the finding on memory that processes share. It comes from memfd_create(2), which has no file
+/// system that can be full.
 fn shared_memory() -> Finding {
     let what = "shared memory";
     match Segment::create("canele-doctor", 1) {
@@ -140,7 +143,7 @@ fn shared_memory() -> Finding {
     }
 }
 
-/// What the inboxes of so many ranks take, against what may be had.
+/// Returns the finding on the memory of the inboxes of `ranks` ranks, compared with the memory available.
 fn messages(ranks: u32, tunables: &Tunables, spare: u64) -> Finding {
     let what = "memory";
     let (cells, payload) = (tunables.ring_cells, tunables.payload_ring_bytes);
@@ -175,7 +178,7 @@ fn number(limit: u64) -> String {
     if limit == u64::MAX { "any number".into() } else { limit.to_string() }
 }
 
-/// Three digits and a unit.
+/// Returns a size with three digits and a unit.
 fn size(bytes: u64) -> String {
     let (units, mut value, mut unit) = (["bytes", "KiB", "MiB", "GiB", "TiB"], bytes as f64, 0);
     while value >= 1000.0 && unit + 1 < units.len() {

@@ -1,6 +1,6 @@
-//! `canele doctor`: says what keeps jobs from running, or from running well, on this machine and on hosts, and what to do.
+//! `canele doctor`: reports obstacles for jobs on this machine and on hosts, and their remedies.
 //!
-//! Owns what is looked at and how it is judged. Changes nothing, and starts no rank.
+//! Owns the list of checks and their judgement. Changes nothing, and starts no rank.
 
 mod finding;
 mod hosts;
@@ -56,7 +56,7 @@ Examples:
   canele doctor --python venv/bin/python  an interpreter, its mpi4py, and Canelé's wheel
   canele doctor -n 64 --json              whether 64 ranks fit here, for a program to read";
 
-/// Looks, and prints what was found.
+/// Examines, and prints the findings.
 pub fn main(arguments: &DoctorArguments) -> ExitCode {
     match examine(arguments) {
         Ok(sections) => {
@@ -75,7 +75,7 @@ fn examine(arguments: &DoctorArguments) -> Result<Vec<Section>, String> {
     let placement = arguments.place.whereabouts(RankOrder::ByHost)?.placement;
     let here = match (&placement, arguments.ranks) {
         (None, Some(ranks)) => ranks,
-        // The launcher alone runs here.
+        // Only the launcher runs here.
         (Some(_), _) => 1,
         (None, None) => topology::usable(),
     };
@@ -101,7 +101,7 @@ fn examine(arguments: &DoctorArguments) -> Result<Vec<Section>, String> {
     Ok(sections)
 }
 
-/// How many ranks each host would have; 0: one for each of its processors.
+/// Returns the number of ranks of each host; 0 means one for each of its processors.
 fn ranks_of(hosts: &[NamedHost], ranks: Option<u32>) -> Result<Vec<u32>, String> {
     let most = canele_launch::capacity(hosts)?;
     let Some(ranks) = ranks.or(most) else { return Ok(vec![0; hosts.len()]) };
@@ -109,12 +109,12 @@ fn ranks_of(hosts: &[NamedHost], ranks: Option<u32>) -> Result<Vec<u32>, String>
     Ok(placed.into_iter().map(|host| host.ranks).collect())
 }
 
-/// True of the variables that a job on several hosts has everywhere.
+/// Returns true for the variables that a job on several hosts has everywhere.
 fn is_of_ranks(name: &str) -> bool {
     name.starts_with("CANELE_") && !LAUNCHER_VARIABLES.contains(&name)
 }
 
-/// What is found of the machine that this process runs on.
+/// Returns the findings about the machine of this process.
 fn of_machine(request: &ProbeRequest, has_user: bool) -> Vec<Finding> {
     let ranks = if request.ranks == 0 { topology::usable() } else { request.ranks };
     let mut found = own::examine();
@@ -141,7 +141,7 @@ fn of_first_python() -> Vec<Finding> {
     first.map(|path| python::examine(&path)).unwrap_or_default()
 }
 
-/// The part of a host that `canele doctor` asks.
+/// Runs the part of a host that `canele doctor` asks.
 pub fn host_main() -> ExitCode {
     let examine =
         |request: &ProbeRequest| serde_json::to_value(of_machine(request, false)).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Other implementations of MPI that come before this one: commands, libraries, variables. Runs none of their programs.
+//! Other implementations of MPI that precede this one: commands, libraries, variables. Runs none of their
+//! programs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,28 +14,28 @@ use canele_sys::command_output;
 
 use super::finding::{Finding, ok, problem, remark};
 
-/// Compiler and launcher, which belong together.
+/// The commands for compiling and launching, which belong together.
 const COMMANDS: [&str; 5] = ["mpicc", "mpicxx", "mpifort", "mpiexec", "mpirun"];
 /// Beginnings of the names of variables that other launchers and libraries read.
 const VARIABLES: [&str; 8] = ["OMPI_", "PMIX_", "PRTE_", "I_MPI_", "MPICH_", "MV2_", "HYDRA_", "MPIR_"];
-/// More names than these are counted.
+/// Most names that are listed; further ones are counted.
 const MOST_NAMED: usize = 6;
-/// A longer file is no script that calls the command.
+/// Largest length of a script that calls the command.
 const LONGEST_SCRIPT: u64 = 4096;
 
-/// Examines everything; the commands only where a user types them.
+/// Examines everything; commands only if a user types them.
 pub fn examine(has_user: bool) -> Vec<Finding> {
     let mut found: Vec<Finding> = has_user.then(|| commands(&path_folders())).into_iter().collect();
     found.extend([preloaded(), searched(), cached(), variables()]);
     found
 }
 
-/// The folders of PATH.
+/// Returns the folders of PATH.
 pub fn path_folders() -> Vec<PathBuf> {
     std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
-/// Which of MPI's commands a shell finds in these folders, and whose they are.
+/// Returns the finding on MPI's commands in these folders, and on their owners.
 fn commands(folders: &[PathBuf]) -> Finding {
     let what = "commands on PATH";
     let first = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
@@ -63,7 +64,7 @@ fn commands(folders: &[PathBuf]) -> Finding {
     }
 }
 
-/// True of the command itself under any name, and of a script that calls the one beside it.
+/// Returns true for the command itself under any name, and for a script that calls the one beside it.
 fn is_own_command(path: &Path) -> bool {
     let Ok(file) = fs::canonicalize(path) else { return false };
     if file.file_name() == Some(OsStr::new("canele")) {
@@ -75,7 +76,7 @@ fn is_own_command(path: &Path) -> bool {
             .is_ok_and(|text| text.starts_with("#!") && text.contains("/canele\""))
 }
 
-/// Libraries that every program is made to load.
+/// Returns the finding on libraries that every program must load.
 fn preloaded() -> Finding {
     let what = "LD_PRELOAD";
     let variable = std::env::var("LD_PRELOAD").unwrap_or_default();
@@ -92,7 +93,7 @@ fn preloaded() -> Finding {
     }
 }
 
-/// Libraries that are searched before those that a program names.
+/// Returns the finding on libraries that precede those that a program names.
 fn searched() -> Finding {
     let what = "LD_LIBRARY_PATH";
     let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -112,7 +113,7 @@ fn searched() -> Finding {
     }
 }
 
-/// Libraries that the dynamic linker knows everywhere.
+/// Returns the finding on libraries in the dynamic linker's cache.
 fn cached() -> Finding {
     let what = "system's libraries";
     let list = ["/sbin/ldconfig", "ldconfig"].into_iter().find_map(|command| {
@@ -140,13 +141,13 @@ fn cached() -> Finding {
     }
 }
 
-/// True of another MPI's library.
+/// Returns true for another MPI's library.
 fn is_theirs(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     is_mpi_library(&name) && !is_own_library(path)
 }
 
-/// True of another MPI's library that has a name by which programs look for Canelé's.
+/// Returns true for another MPI's library with a name by which programs look for Canelé's.
 fn is_in_the_way(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     [SONAME, MPICH_SONAME, OPENMPI_SONAME].iter().any(|own| name == OsStr::new(own)) && is_theirs(path)
@@ -158,7 +159,7 @@ fn named(all: &[String]) -> String {
     all[..all.len() - left].join(", ") + &more
 }
 
-/// Variables of others, as a loaded module sets them.
+/// Returns the finding on variables of other implementations, as a loaded module sets them.
 fn variables() -> Finding {
     let what = "variables";
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());

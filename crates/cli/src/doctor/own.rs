@@ -1,4 +1,5 @@
-//! This installation: whether command, libraries and headers are there and of one release, and whether the settings make sense.
+//! This installation: presence and common release of command, libraries and headers, and validity of the
+//! settings.
 
 use canele_sys::bounded_read::{self, MOST_DATA};
 use std::path::Path;
@@ -11,10 +12,10 @@ use canele_launch::installation::{
 use super::finding::{Finding, ok, problem, remark};
 
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
-/// What the answer of `MPI_Get_library_version` begins with.
+/// The beginning of the result of `MPI_Get_library_version`.
 const NAME: &str = "Canelé ";
 
-/// All of it.
+/// Returns all findings.
 pub fn examine() -> Vec<Finding> {
     let mut found = vec![command()];
     match library_folder() {
@@ -50,7 +51,7 @@ fn command() -> Finding {
     ok("command", format!("canele {RELEASE}, {path}"))
 }
 
-/// The library that programs in Fortran need beside that of MPI.
+/// Returns the finding on the library that programs in Fortran need beside that of MPI.
 fn fortran() -> Finding {
     match fortran_library_folder() {
         Ok(folder) => ok("Fortran", folder.join(FORTRAN_SONAME).display().to_string()),
@@ -58,7 +59,8 @@ fn fortran() -> Finding {
     }
 }
 
-/// A library that is there, which must be of the command's release: launcher and ranks speak one version.
+/// Returns the finding on a library, which must have the command's release: launcher and ranks need the same
+/// version.
 fn library(what: &str, file: &Path) -> Finding {
     let path = file.display();
     match bounded_read::read(file, MOST_DATA).map(|bytes| release_in(&bytes)) {
@@ -75,7 +77,7 @@ fn library(what: &str, file: &Path) -> Finding {
     }
 }
 
-/// The release that a library's file says to be.
+/// Returns the release that a library's file contains.
 fn release_in(bytes: &[u8]) -> Option<String> {
     let is_release = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
     let mut places = bytes.windows(NAME.len()).enumerate().filter(|(_, part)| *part == NAME.as_bytes());

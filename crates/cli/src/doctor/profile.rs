@@ -1,4 +1,4 @@
-//! Whether the profile by which ranks choose can be read, and describes this machine.
+//! The profile by which ranks choose: its readability, and its match with this machine.
 
 use canele_profile::{LoadedProfile, ProfileError, ProfileSource};
 
@@ -6,7 +6,7 @@ use super::finding::{Finding, ok, problem, remark};
 
 const WHAT: &str = "profile";
 
-/// Judges the profile that counts here.
+/// Judges the profile in use.
 pub fn examine() -> Finding {
     judge(canele_profile::load())
 }

@@ -1,6 +1,6 @@
-//! Interpreters of Python: whether their mpi4py can use this library, and whether Canelé's wheel is still as it was installed.
+//! Interpreters of Python: the use of this library by their mpi4py, and changes of Canelé's installed wheel.
 //!
-//! Owns the questions put to an interpreter; imports none of its packages.
+//! Owns the scripts for an interpreter; imports none of its packages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,11 +13,11 @@ use serde::Deserialize;
 use super::finding::{Finding, ok, problem, remark};
 
 const BUILD: &str = "MPICC=mpicc pip install --force-reinstall --no-cache-dir --no-binary mpi4py mpi4py";
-/// More names than these are counted.
+/// Most names that are listed; further ones are counted.
 const MOST_NAMED: usize = 6;
 
-/// Prints of each file of Canelé's wheel that is not as it was installed, or that another package has, too, what has become of it.
-/// Nothing is imported from the working directory, which may be a stranger's.
+/// Prints the state of each file of Canelé's wheel that differs from the installed one, or that another
+/// package has, too. Nothing is imported from the working directory, which may be a stranger's.
 const COMPARE: &str = r#"
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]
@@ -50,7 +50,7 @@ for path, installed in own.items():
 print(json.dumps({"files": len(own), "changed": changed}))
 "#;
 
-/// What has become of a wheel's files.
+/// The state of a wheel's files.
 #[derive(Debug, Deserialize)]
 struct Wheel {
     files: usize,
@@ -73,7 +73,7 @@ enum State {
     Shared,
 }
 
-/// What is found of one interpreter, of `python`.
+/// Returns the findings about one interpreter, named `python`.
 pub fn examine(python: &Path) -> Vec<Finding> {
     let Some(mpi4py) = mpi4py_of(python) else {
         let text = format!("{} is no Python that runs", python.display());
@@ -137,7 +137,7 @@ fn of_wheel(python: &Path, wheel: &Wheel) -> Finding {
     ok(what, format!("of {}: {} files as they were installed", python.display(), wheel.files))
 }
 
-/// Each file with the package that has it now.
+/// Returns each file with the package that has it now.
 fn listed(files: &[&Changed]) -> String {
     let named = files.iter().take(MOST_NAMED).map(|file| match (file.state, &file.owner) {
         (State::Shared, Some(owner)) => format!("{} ({owner})", file.path),
@@ -152,13 +152,13 @@ fn listed(files: &[&Changed]) -> String {
     text
 }
 
-/// The names of the packages that have files of these.
+/// Returns the names of the packages that have these files.
 fn packages(files: &[&Changed]) -> String {
     let owners = files.iter().filter_map(|file| file.owner.as_ref()?.split(' ').next().map(str::to_owned));
     owners.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// The first interpreter of these folders.
+/// Returns the first interpreter of these folders.
 pub fn first(folders: &[PathBuf]) -> Option<PathBuf> {
     folders.iter().map(|folder| folder.join("python3")).find(|path| path.is_file())
 }

@@ -1,11 +1,11 @@
-//! How findings are printed: a table for people, one JSON object for programs.
+//! The output of findings: a table for people, one JSON object for programs.
 
 use super::finding::{Finding, Level, Section};
 
-/// Machines of a section that are named.
+/// Most machines of a section that are named.
 const MOST_NAMES: usize = 8;
 
-/// Machines of which the same was found share a section, in the order of the first of each.
+/// Merges the sections of machines with equal findings, in the order of the first of each.
 pub fn merged(sections: Vec<Section>) -> Vec<Section> {
     let mut merged: Vec<Section> = Vec::new();
     for section in sections {
@@ -17,13 +17,13 @@ pub fn merged(sections: Vec<Section>) -> Vec<Section> {
     merged
 }
 
-/// The worst level of all.
+/// Returns the worst level of all.
 pub fn worst(sections: &[Section]) -> Level {
     let all = sections.iter().flat_map(|section| &section.findings);
     all.map(|finding| finding.level).max().unwrap_or(Level::Ok)
 }
 
-/// As a table, with what to do below each finding that needs it.
+/// Returns the findings as a table, with the remedy below each finding that has one.
 pub fn text(sections: &[Section]) -> String {
     let mut lines = Vec::new();
     for section in sections {
@@ -58,7 +58,7 @@ fn title(names: &[String]) -> String {
     names[..names.len() - left].join(", ") + &more
 }
 
-/// As one JSON object: the worst level and the sections.
+/// Returns the findings as one JSON object: the worst level and the sections.
 pub fn json(sections: &[Section]) -> String {
     let object = serde_json::json!({
         "version": env!("CARGO_PKG_VERSION"), "level": worst(sections), "sections": sections,

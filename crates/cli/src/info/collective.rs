@@ -1,7 +1,8 @@
-//! `canele info --collective OP --bytes N --ranks P --hosts H`: the algorithm that a collective takes among ranks of this host or of several, and
-//! what each of those that can carry it out would cost.
+//! `canele info --collective OP --bytes N --ranks P --hosts H`: the algorithm of a collective among ranks of
+//! this host or of several. It also prints the estimated cost of each possible algorithm.
 //!
-//! Decides nothing: asks the function that decides when a schedule is made, with the profile and the processors of this machine.
+//! Decides nothing: it calls the function that decides for a schedule, with the profile and the processors of
+//! this machine.
 
 use std::process::ExitCode;
 
@@ -12,7 +13,7 @@ use serde::Serialize;
 
 use crate::{print, wrong_usage};
 
-/// The operations, by the names that are asked for.
+/// The operations by name.
 pub const OPERATIONS: [(&str, Operation); 11] = [
     ("barrier", Operation::Barrier),
     ("broadcast", Operation::Broadcast(Root::At(0))),
@@ -34,11 +35,11 @@ pub const ELEMENT_BYTES: usize = 8;
 pub struct PlannedCollective<'a> {
     /// The operation's name.
     pub operation: &'a str,
-    /// Bytes of a block: what one rank gives to one rank.
+    /// Bytes of a block, which one rank gives to another.
     pub bytes: usize,
-    /// The ranks; as many as processors if it is not said.
+    /// The number of ranks; by default the number of processors.
     pub ranks: Option<u32>,
-    /// The hosts that have them, in blocks.
+    /// The number of hosts that have them, in blocks.
     pub hosts: u32,
 }
 
@@ -55,14 +56,14 @@ struct AlgorithmReport {
     estimates: Vec<AlgorithmEstimate>,
 }
 
-/// What an algorithm would cost.
+/// The estimated cost of an algorithm.
 #[derive(Debug, Serialize)]
 struct AlgorithmEstimate {
     algorithm: &'static str,
     ns: f64,
 }
 
-/// Prints what a collective takes whose call waits for its end.
+/// Prints the algorithm of a blocking collective call.
 pub fn main(planned: &PlannedCollective<'_>, as_json: bool) -> ExitCode {
     let PlannedCollective { operation, bytes, ranks, hosts } = *planned;
     let Some((_, known)) = OPERATIONS.into_iter().find(|(name, _)| *name == operation) else {
@@ -130,7 +131,7 @@ impl AlgorithmReport {
     }
 }
 
-/// A rank's seat among all of this host.
+/// Returns a rank's seat among all ranks of this host.
 pub fn on_this_host(ranks: usize, processors: usize, profile: &Profile) -> Seat {
     let oversubscribed = ranks > processors;
     Seat {
@@ -145,7 +146,7 @@ pub fn on_this_host(ranks: usize, processors: usize, profile: &Profile) -> Seat 
     }
 }
 
-/// The same on several hosts, which have the ranks in blocks and a processor for each.
+/// Returns a rank's seat on several hosts, which have the ranks in blocks and a processor for each.
 fn on_hosts(ranks: usize, hosts: u32, profile: &Profile) -> Seat {
     let placed = Hosts::new((0..ranks).map(|rank| (rank * hosts as usize / ranks) as u32));
     let inside = CollectiveCosts::of(&profile.host, 1);

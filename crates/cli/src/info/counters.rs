@@ -1,16 +1,17 @@
 //! The counters of a job's ranks as a table: a row for each counter, a column for each rank.
 //!
-//! Owns what of them is printed: not those that are zero everywhere, and of many ranks the sum and who has least and most.
+//! Owns the selection: counters that are zero everywhere are left out, and many ranks are shown by sum,
+//! minimum and maximum.
 
 use canele_launch::{RankReport, amount};
 use canele_sys::counters::{Counter, CounterRow};
 
 use crate::jobs::counter;
 
-/// Ranks that have a column of their own.
+/// Most ranks with their own columns.
 const MOST_COLUMNS: usize = 8;
 
-/// The table; with `zeros`, also of what no rank has counted.
+/// Returns the table; with `zeros`, it includes counters that are zero everywhere.
 pub fn table(ranks: &[RankReport], zeros: bool) -> Vec<String> {
     let told: Vec<&RankReport> = ranks.iter().filter(|rank| !rank.counters.is_empty()).collect();
     if told.is_empty() {
@@ -40,7 +41,7 @@ fn cells(row: &CounterRow, values: &[u64]) -> String {
     values.iter().map(|value| format!("{:>10}", short(row, *value))).collect()
 }
 
-/// The sum of all ranks, and who has least and most.
+/// Returns the sum of all ranks, and the ranks with least and most.
 fn ends(row: &CounterRow, values: &[u64], ranks: &[&RankReport]) -> String {
     let end = |place: usize| format!("{} (rank {})", short(row, values[place]), ranks[place].rank);
     let places = 0..values.len();
@@ -50,7 +51,7 @@ fn ends(row: &CounterRow, values: &[u64], ranks: &[&RankReport]) -> String {
     format!("{:>12} {least:>24} {most:>24}", short(row, sum))
 }
 
-/// A value as short as it is read: amounts and times with their own units, counts above a million rounded.
+/// Returns a short value: amounts and times with their own units, counts above a million rounded.
 fn short(row: &CounterRow, value: u64) -> String {
     match row.unit {
         "bytes" => amount(value),

@@ -6,23 +6,23 @@ use super::{counters, links};
 use crate::{jobs, print, say};
 use canele_launch::{JobReport, query_job};
 
-/// Behind the row of a rank that did not answer: it computes, was stopped, or died.
+/// The text after the row of a rank that did not answer: it computes, was stopped, or died.
 const OLD: &str = "   (counters as it last gave them: it did not come by to write new ones)";
 
-/// Ranks whose links are printed where they are not asked for one by one.
+/// Most ranks whose links are printed without an explicit request.
 const MOST_RANKS: usize = 16;
 
-/// What is shown beside the ranks.
+/// The information to show beside the ranks.
 pub struct Show {
     /// Their counters.
     pub counters: bool,
-    /// Of the counters also those that are zero everywhere.
+    /// With the counters, those that are zero everywhere.
     pub zeros: bool,
-    /// Which rail leads to which of their peers, and what it does.
+    /// The rails to their peers, and the state of these.
     pub rails: bool,
-    /// This one only.
+    /// The only rank to show.
     pub rank: Option<u32>,
-    /// All of it as JSON.
+    /// The whole output as JSON.
     pub json: bool,
 }
 

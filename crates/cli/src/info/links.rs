@@ -1,6 +1,6 @@
-//! The links of the ranks of a job, in words: which rail leads to which peer, and what each link over sockets does.
+//! The links of a job's ranks, in words: the rail to each peer, and the state of each link over sockets.
 //!
-//! Owns how they are printed, and how much of it: a job may have more links than a user reads. Sends no question.
+//! Owns the form and amount of the output: a job may have more links than a user reads. Sends no request.
 
 use std::net::SocketAddr;
 
@@ -10,12 +10,12 @@ use canele_sys::printable;
 
 use crate::jobs::{PROTOCOLS, counter};
 
-/// Peers over sockets whose links are printed of each rank, where it is not the only one; those that moved most.
+/// Most peers over sockets whose links are printed for each of several ranks; those that moved most.
 const MOST_PEERS: usize = 8;
-/// Hosts of a rail that are named.
+/// Most hosts of a rail that are named.
 const MOST_HOSTS: usize = 8;
 
-/// How many links a rank has over each driver, in a few words.
+/// Returns the number of links of a rank over each driver, in a few words.
 pub fn count(rank: &RankReport) -> String {
     let Some(links) = &rank.links else { return "-".into() };
     let shm = links.neighbours;
@@ -26,7 +26,7 @@ pub fn count(rank: &RankReport) -> String {
     if words.is_empty() { "none yet".into() } else { words.join(", ") }
 }
 
-/// One line for each rail between hosts: the interfaces it is made of.
+/// Returns one line for each rail between hosts: its interfaces.
 pub fn rails(rails: &[RailReport]) -> Vec<String> {
     let line = |rail: &RailReport| {
         let part = |part: &canele_launch::PartReport| {
@@ -41,7 +41,7 @@ pub fn rails(rails: &[RailReport]) -> Vec<String> {
     rails.iter().map(line).collect()
 }
 
-/// Which protocols carried what a rank sent: a line, once it has sent anything.
+/// Returns a line with the protocols of a rank's messages, once it has sent any.
 pub fn protocols(rank: &RankReport) -> Option<String> {
     let used = PROTOCOLS.into_iter().filter_map(|protocol| {
         let messages = counter(rank, &format!("{protocol}_sent"));
@@ -52,7 +52,8 @@ pub fn protocols(rank: &RankReport) -> Option<String> {
     (!used.is_empty()).then(|| format!("{:>8} messages sent, with their mean sizes: {}", "", used.join(", ")))
 }
 
-/// The lines of one rank: its peers in shared memory, and each link to each peer over sockets; of `all` such peers or of some.
+/// Returns the lines of one rank: its peers in shared memory, and each link to each peer over sockets; of
+/// `all` such peers or of some.
 pub fn of_rank(job: &JobReport, rank: &RankReport, all: bool) -> Vec<String> {
     let Some(links) = &rank.links else { return without_links(rank) };
     let mut lines = Vec::new();
@@ -87,7 +88,7 @@ pub fn of_rank(job: &JobReport, rank: &RankReport, all: bool) -> Vec<String> {
     lines
 }
 
-/// Of a rank that told none.
+/// Returns the lines of a rank that reported no links.
 fn without_links(rank: &RankReport) -> Vec<String> {
     if rank.counters.is_empty() || rank.state != "initialised" {
         return Vec::new();
@@ -98,7 +99,7 @@ fn without_links(rank: &RankReport) -> Vec<String> {
     lines
 }
 
-/// What a link does, or why there is none.
+/// Returns the state of a link, or the reason why there is none.
 fn words(job: &JobReport, rank: &RankReport, link: &SocketLink) -> String {
     let rail = job.rails.iter().find(|rail| rail.rail == link.rail);
     let part = rail.and_then(|rail| rail.hosts.iter().find(|part| part.host == rank.host));
@@ -125,7 +126,7 @@ fn words(job: &JobReport, rank: &RankReport, link: &SocketLink) -> String {
     )
 }
 
-/// One line for each rail to other hosts, over all its links.
+/// Returns one line for each rail to other hosts, over all its links.
 fn totals(rank: &RankReport) -> Vec<String> {
     let of = |rail: u32, name: &str| counter(rank, &format!("rail{rail}_{name}"));
     let used = (1..=4).filter(|rail| of(*rail, "links") > 0 || of(*rail, "sent") > 0);
@@ -141,7 +142,7 @@ fn totals(rank: &RankReport) -> Vec<String> {
     used.map(line).collect()
 }
 
-/// `rank 3`, or `ranks 0-3, 5`.
+/// Returns a text like `rank 3`, or `ranks 0-3, 5`.
 fn series(runs: &[(u32, u32)]) -> String {
     let run = |(first, last): &(u32, u32)| match last - first {
         0 => first.to_string(),

@@ -1,4 +1,5 @@
-//! What the machine offers: processors, memory, kernel, rails, and which jobs run. Reads only; every figure may be missing.
+//! The machine's resources: processors, memory, kernel, rails, and running jobs. Reads only; every figure may
+//! be missing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,12 +11,12 @@ use serde::Serialize;
 
 use crate::jobs;
 
-/// What the machine offers; what is not known is missing.
+/// The machine's resources; unknown figures are missing.
 #[derive(Debug, Serialize)]
 pub struct Machine {
     /// Version of this command.
     version: &'static str,
-    /// As the processor calls itself.
+    /// The processor's name for itself.
     model: String,
     #[serde(flatten)]
     processors: Option<Processors>,
@@ -25,7 +26,7 @@ pub struct Machine {
     kernel: String,
     /// Interfaces that a job on several hosts would use here.
     interfaces: Vec<String>,
-    /// Why there is none.
+    /// The reason why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_interface: Option<String>,
     jobs: Vec<RunningJob>,
@@ -50,7 +51,7 @@ struct RunningJob {
 }
 
 impl Machine {
-    /// Looks at all of it.
+    /// Reads all figures.
     pub fn look() -> Self {
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let total =
@@ -75,12 +76,12 @@ impl Machine {
         }
     }
 
-    /// As one JSON object.
+    /// Returns one JSON object.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("it has no unencodable part")
     }
 
-    /// As people read it.
+    /// Returns the text for people.
     pub fn text(&self) -> String {
         let some = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let processors = match &self.processors {
@@ -111,7 +112,7 @@ impl Machine {
     }
 }
 
-/// As the processor calls itself.
+/// Returns the processor's name for itself.
 pub fn processor_model() -> String {
     processor::model().unwrap_or_else(|| "unknown model".into())
 }
@@ -132,7 +133,7 @@ impl RunningJob {
     }
 }
 
-/// The interfaces that a job on several hosts would use here, or why there is none.
+/// Returns the interfaces that a job on several hosts would use here, or the reason why there is none.
 fn interfaces_of_jobs() -> Result<Vec<String>, String> {
     let wanted = Tunables::from_env().map(|tunables| tunables.rails).unwrap_or_default();
     let names: Vec<&str> = wanted.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();

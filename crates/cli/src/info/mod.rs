@@ -1,7 +1,7 @@
-//! `canele info`: the machine and the jobs that run, the settings, the protocol that a message would take, the algorithm that a collective
-//! would, or one running job.
+//! `canele info`: the machine and the running jobs, the settings, the protocol of a message, the algorithm of
+//! a collective, or one running job.
 //!
-//! Owns how these are printed. What a protocol costs and which one is taken is decided elsewhere.
+//! Owns the output of these. Other crates estimate the costs and choose the protocol.
 
 pub mod collective;
 mod counters;
@@ -85,7 +85,7 @@ const EXAMPLES: &str = "Examples:
   canele info --job 4711 --rails          which rail leads to which peer, what it carries, and how fast it is
   canele info --job 4711 --rails --rank 3 the same of one rank, however many peers it has";
 
-/// Prints what is asked for.
+/// Prints the requested information.
 pub fn main(arguments: &InfoArguments) -> ExitCode {
     if let Some(pid) = arguments.job {
         let InfoArguments { counters, zeros, rails, rank, json, .. } = *arguments;

@@ -1,8 +1,8 @@
-//! `canele info --peer R --bytes N [--remote]`: the rail and the variant of a protocol such a message takes, and what the others
-//! would cost.
+//! `canele info --peer R --bytes N [--remote]`: the rail and the variant of a protocol for such a message,
+//! and the estimates of the others.
 //!
-//! Decides nothing: asks the function that decides when a message is sent and received, with the settings of this process and the
-//! capabilities of the rail that leads there.
+//! Decides nothing: it calls the function that decides for messages, with the settings of this process and
+//! the capabilities of the rail.
 
 use std::process::ExitCode;
 
@@ -19,24 +19,24 @@ use crate::{print, say, wrong_usage};
 
 /// A message from rank 0.
 pub struct PlannedMessage {
-    /// The rank that it goes to.
+    /// The receiving rank.
     pub peer: u32,
     /// Its size.
     pub bytes: usize,
-    /// That rank is on another host.
+    /// True if that rank is on another host.
     pub remote: bool,
 }
 
-/// The protocols that a message takes.
+/// The protocols of a message.
 #[derive(Debug, Serialize)]
 struct ProtocolReport {
     peer: u32,
     bytes: usize,
     remote: bool,
     rail: &'static str,
-    /// The largest message that is sent without asking.
+    /// The largest message that is sent without a handshake.
     eager_bytes: usize,
-    /// For each pair of buffers.
+    /// The protocol for each pair of buffers.
     choices: Vec<TakenWith>,
 }
 
@@ -49,15 +49,15 @@ struct TakenWith {
     estimates: Vec<Estimate>,
 }
 
-/// What a protocol would cost.
+/// The estimated cost of a protocol.
 #[derive(Debug, Serialize)]
 struct Estimate {
     protocol: &'static str,
-    /// Nothing if it is not for this message.
+    /// None if it cannot carry this message.
     ns: Option<f64>,
 }
 
-/// Prints what a message takes, for private and region buffers.
+/// Prints the protocols of a message, for private and region buffers.
 pub fn main(message: &PlannedMessage, as_json: bool) -> ExitCode {
     let PlannedMessage { peer, remote, .. } = *message;
     if !remote && peer as usize >= MOST_LOCAL_RANKS {
@@ -97,8 +97,8 @@ pub fn main(message: &PlannedMessage, as_json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the rail to a peer of this host can do. The rings' sizes, and with them the largest eager message, depend on how many
-/// ranks share the budget.
+/// Returns the capabilities of the rail to a peer of this host. The rings' sizes, and with them the largest
+/// eager message, depend on the number of ranks that share the budget.
 pub fn shared_memory(ranks: u32, tunables: &Tunables) -> Result<Caps, String> {
     let (cells, payload) = (tunables.ring_cells, tunables.payload_ring_bytes);
     let rail = Shm::open(Rank(0), 0..ranks, cells, payload, tunables.inbox_bytes);

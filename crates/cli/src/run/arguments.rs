@@ -120,7 +120,8 @@ Examples:
   canele run --hosts h0:2,h1:2 ./solver input.dat
   canele run -n 64 --hostfile cluster.txt --rsh 'ssh -p 2222' --canele /opt/bin/canele ./solver";
 
-/// The words of `canele run` with `-n N` in place of `-np N`, which other launchers have: by itself it would be the number `p`.
+/// Returns the words of `canele run` with `-n N` in place of `-np N`, which other launchers accept.
+/// Unchanged, it would mean the number `p`.
 pub fn with_number(mut words: Vec<OsString>) -> Vec<OsString> {
     let run = <RunArguments as clap::Args>::augment_args(clap::Command::new("run"));
     let takes_value = |word: &OsStr| {
@@ -159,10 +160,10 @@ struct Further {
 }
 
 impl RunArguments {
-    /// The job that is asked for. Its ranks print to `output`, or to this process's standard output.
+    /// Returns the requested job. Its ranks print to `output`, or to this process's standard output.
     ///
     /// # Errors
-    /// A text that says what is wrong with the command line.
+    /// Returns a text about the error in the command line.
     pub fn job(&self, output: Option<OwnedFd>) -> Result<JobSpec, String> {
         let wait = self.wait.map(|wait| ("CANELE_WAIT".into(), wait.value().into()));
         let check = self.check.then(|| ("CANELE_CHECK".into(), "1".into()));
@@ -219,7 +220,7 @@ impl RunArguments {
         Ok(OutputSpec { label: self.label.clone(), timestamp: self.timestamp, files, tee: self.tee })
     }
 
-    /// The number of ranks that is not said: what the hosts take, or what is spread over the units here.
+    /// Returns the default number of ranks: those that the hosts take, or those spread over the units here.
     fn ranks_of_place(&self) -> Result<u32, String> {
         let per_unit = self.map_by.and_then(|map| Some((map.unit, map.per_unit?)));
         match (self.place.whereabouts(self.order())?, per_unit) {

@@ -5,11 +5,11 @@ use super::super::case::{Case, Limit, Task};
 use super::Bare;
 use canele_mem::limits::MachineLimits;
 
-/// Bytes that one round of a copying limit moves in one direction, and the most iterations.
+/// Bytes that one round of a copying limit moves in one direction, and the largest number of iterations.
 const COPIED_BYTES: usize = 1 << 25;
 const COPIES: usize = 20_000;
 
-/// One rank's part in them.
+/// One rank's part in these loops.
 pub struct BareMemory<'a>(pub MachineLimits<'a>);
 
 impl Bare for BareMemory<'_> {
@@ -19,7 +19,7 @@ impl Bare for BareMemory<'_> {
 
     fn measure(&mut self, limit: Limit) -> Result<f64, Failure> {
         let limits = &mut self.0;
-        // Ranks come here apart by as much as the last operation left them; the loops start with both.
+        // The last operation left the ranks at different times; the loops start with both.
         limits.agree(0);
         let copies = |bytes: usize| (COPIED_BYTES / bytes.max(1)).clamp(1, COPIES) as u32;
         Ok(match limit {
@@ -44,7 +44,7 @@ impl Bare for BareMemory<'_> {
         Ok(())
     }
 
-    /// More than two ranks have only the limit that concerns all of them.
+    /// Returns true if a limit can be measured; more than two ranks have only the limit of all of them.
     fn has(&self, limit: Limit) -> bool {
         let sockets = matches!(
             limit,

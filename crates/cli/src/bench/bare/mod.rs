@@ -1,7 +1,7 @@
-//! What the machine allows, measured between the rounds of a workload by the same ranks.
+//! The machine's limits, measured between the rounds of a workload by the same ranks.
 //!
-//! Owns the two ways of doing so: through shared memory ([`memory`]), and over plain sockets where the ranks are on
-//! several hosts ([`sockets`]). No protocol of Canelé is involved in what is measured.
+//! Owns the two ways of measuring: through shared memory ([`memory`]), and over plain sockets between hosts
+//! ([`sockets`]). No protocol of Canelé is involved.
 
 mod memory;
 mod sockets;
@@ -20,7 +20,7 @@ pub trait Bare {
     /// A rank is gone.
     fn agree(&mut self, mine: u64) -> Result<u64, Failure>;
 
-    /// Measures a limit once: nanoseconds per operation. Only rank 0's answer counts.
+    /// Measures a limit once, in nanoseconds per operation. Only the result of rank 0 is valid.
     ///
     /// # Errors
     /// A rank is gone.
@@ -32,13 +32,13 @@ pub trait Bare {
     /// A rank is gone.
     fn stir(&mut self) -> Result<(), Failure>;
 
-    /// Whether a limit can be measured here.
+    /// Returns true if a limit can be measured here.
     fn has(&self, limit: Limit) -> bool;
 
-    /// What is measured once a round whether or not a row asks for it.
+    /// Returns the limits that are measured once per round for any rows.
     fn usual(&self, task: &Task, cases: &[&Case]) -> Vec<Limit>;
 
-    /// The networks that the sockets use; none in shared memory.
+    /// Returns the networks of the sockets; none in shared memory.
     fn rails(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,5 +1,5 @@
-//! The limits between hosts: bare TCP connections (no delay, nothing between two reads but the next) between rank 0 and the
-//! last rank, on the first network that connects them. Both ends poll with reads that do not block, as ranks that wait do.
+//! The limits between hosts: bare TCP connections (no delay) between rank 0 and the last rank, on the first
+//! network that connects them. Both ends poll with non-blocking reads, like waiting ranks.
 //!
 //! The patterns are those of the workloads: request and answer, a stream with one answer, windows of 64 messages.
 
@@ -13,21 +13,21 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-/// Bytes that one round of a limit moves in one direction, and the most operations.
+/// Bytes that one round of a limit moves in one direction, and the largest number of operations.
 const MOVED_BYTES: usize = 1 << 24;
 const OPERATIONS: usize = 2_000;
-/// The longest message on one network: beyond it time is proportional to the length.
+/// The longest message on one network; for longer ones the time is proportional to the length.
 const LONG_BYTES: usize = 8 << 20;
-/// Messages of a stream before its answer.
+/// Number of messages of a stream before its answer.
 const STREAMED: u32 = 8;
-/// What every run measures: the smallest message that has a content.
+/// The limit that every run measures: the smallest message with content.
 const SMALL: Limit = Limit::Socket(8);
 
-/// One rank's part in them.
+/// One rank's part in these measurements.
 pub struct Sockets {
-    /// A flow of its own: what ranks agree on meets no other message.
+    /// A separate flow, so that the ranks' agreements meet no other message.
     flow: Flow,
-    /// Of rank 0 and the last rank; the others have none.
+    /// The connections of rank 0 and the last rank; the others have none.
     wires: Vec<Wire>,
     memory: Vec<u8>,
 }
@@ -47,7 +47,7 @@ impl Sockets {
         Ok(Sockets { flow, wires, memory: Vec::new() })
     }
 
-    /// Whether this rank asks; the last one answers.
+    /// Returns true if this rank sends the requests; the last one answers.
     fn asks(&self) -> bool {
         self.flow.rank().0 == 0
     }
@@ -56,7 +56,7 @@ impl Sockets {
         self.memory.resize(self.memory.len().max(bytes).max(1), 1);
     }
 
-    /// Half a round trip of `bytes`.
+    /// Measures half a round trip of `bytes`.
     fn ping_pong(&mut self, bytes: usize) -> Result<f64, Failure> {
         let (asks, count) = (self.asks(), operations(bytes));
         self.make_room(bytes);
@@ -75,7 +75,8 @@ impl Sockets {
         Ok(begin.elapsed().as_nanos() as f64 / f64::from(count) / 2.0)
     }
 
-    /// Messages one way, each written by itself unless `at_once`, then one byte back; nanoseconds per message.
+    /// Sends messages one way, each with its own write unless `at_once`, then one byte back. Returns
+    /// nanoseconds per message.
     fn one_way(&mut self, wire: usize, bytes: usize, messages: u32, at_once: bool) -> Result<f64, Failure> {
         let (asks, count) = (self.asks(), operations(bytes * messages as usize));
         let each = bytes.max(1) * if at_once { messages as usize } else { 1 };
@@ -116,7 +117,7 @@ impl Bare for Sockets {
             Limit::SocketStream(bytes) => self.one_way(0, bytes, STREAMED, false),
             Limit::SocketWindow(bytes) => self.one_way(0, bytes, WINDOW, true),
             Limit::Rail(rail, bytes) => {
-                // Slow networks would take minutes for what they carry at the same rate.
+                // The rest of a long message has the same rate; on slow networks it would take minutes.
                 let part = bytes.min(LONG_BYTES);
                 Ok(self.one_way(rail, part, 1, false)? * bytes as f64 / part as f64)
             }
@@ -149,7 +150,7 @@ fn operations(bytes: usize) -> u32 {
     (MOVED_BYTES / bytes.max(1)).clamp(2, OPERATIONS) as u32
 }
 
-/// Writes everything, trying again at once while the kernel has no room.
+/// Writes everything, and tries again at once while the kernel has no room.
 fn write_all(stream: &mut TcpStream, mut bytes: &[u8]) -> Result<(), Failure> {
     while !bytes.is_empty() {
         match stream.write(bytes) {
@@ -161,7 +162,7 @@ fn write_all(stream: &mut TcpStream, mut bytes: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads everything, trying again at once while nothing has come.
+/// Reads everything, and tries again at once while nothing has arrived.
 fn read_exact(stream: &mut TcpStream, mut bytes: &mut [u8]) -> Result<(), Failure> {
     while !bytes.is_empty() {
         match stream.read(bytes) {

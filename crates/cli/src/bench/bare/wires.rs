@@ -1,7 +1,8 @@
-//! Plain TCP connections between the hosts of two ranks, one for each network that leads from one to the other.
+//! Plain TCP connections between the hosts of two ranks, one for each network that connects both.
 //!
-//! Owns how they are made: the far rank listens on every address of its networks and says so in a message of the job; rank 0
-//! connects to each. Never authenticates; connections of other processes are closed.
+//! Owns the making of connections. The far rank listens on every address of its networks and sends these in a
+//! message of the job; rank 0 connects to each. Never authenticates; connections of other processes are
+//! closed.
 
 use super::super::Failure;
 use canele::{Flow, Rank, Tag};
@@ -10,12 +11,12 @@ use canele_sys::tunables::Tunables;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// How long one address may take to answer.
+/// Time limit for the answer of one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ADDRESSES: Tag = Tag(1);
 const CONNECTED: Tag = Tag(2);
 
-/// A connection, and the network it is on, as rank 0's host calls it.
+/// A connection, and its network by its name on rank 0's host.
 pub struct Wire {
     pub rail: String,
     pub stream: TcpStream,
@@ -24,12 +25,12 @@ pub struct Wire {
 /// One network of a host, for the rank at the other end.
 type Offer = (String, Vec<SocketAddr>);
 
-/// Connects rank 0 with `far`; to be called by these two.
+/// Connects rank 0 with `far`; both call it.
 pub fn connect(flow: &Flow, far: Rank) -> Result<Vec<Wire>, Failure> {
     if flow.rank() == far { listen(flow) } else { dial(flow, far) }
 }
 
-/// The networks that the job's rails use on this host.
+/// Returns the networks that the job's rails use on this host.
 fn networks() -> Result<Vec<Interface>, Failure> {
     let tunables = Tunables::from_env()?;
     let named: Vec<&str> = tunables.rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -49,13 +50,14 @@ fn listen(flow: &Flow) -> Result<Vec<Wire>, Failure> {
         offers.push((network.name, addresses));
     }
     send(flow, Rank(0), ADDRESSES, &offers)?;
-    // For each connection: which of the listeners took it, who made it, and what its network is called there.
+    // For each connection: the listener's address, the address of the connecting end, and the name of its
+    // network there.
     let made: Vec<(SocketAddr, SocketAddr, String)> = receive(flow, Rank(0), CONNECTED)?;
     let mut wires = Vec::new();
     for (to, from, rail) in made {
         let listener = listeners.iter().find(|listener| listener.local_addr().is_ok_and(|own| own == to));
         let listener = listener.ok_or("rank 0 connected to an address that was not offered")?;
-        // The other end is connected already, so that this ends.
+        // The other end is connected already, so this loop ends.
         let stream = loop {
             let (stream, address) = listener.accept()?;
             if address == from {
@@ -92,7 +94,7 @@ fn dial(flow: &Flow, far: Rank) -> Result<Vec<Wire>, Failure> {
     Ok(wires)
 }
 
-/// As the loops need it: nothing is held back, nothing blocks.
+/// Prepares a stream for the loops: no delay, non-blocking.
 fn ready(stream: TcpStream) -> Result<TcpStream, Failure> {
     stream.set_nodelay(true)?;
     stream.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! Bytes per second: half a round trip, and a stream of messages one way with one answer per batch.
+//! Measures bytes per second: half a round trip, and a stream of messages one way with one answer per batch.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Limit, Task};
@@ -38,7 +38,7 @@ impl Bandwidth {
     }
 }
 
-/// Nanoseconds per message from rank 0 to rank 1, the answer to the last included.
+/// Measures nanoseconds per message from rank 0 to rank 1, including the answer to the last.
 struct BandwidthStream<'a> {
     flow: &'a Flow,
     messages: u32,

@@ -1,5 +1,5 @@
-//! Collectives beside the barrier of bare flags. Sizes: per rank and peer for allgather and alltoall, the
-//! whole vector for broadcast and allreduce.
+//! Measures collectives beside the barrier of bare flags. Sizes are per rank and peer for allgather and
+//! alltoall, and of the whole vector for broadcast and allreduce.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Limit, PlannedCall, Task};
@@ -48,7 +48,7 @@ impl Collectives {
     }
 }
 
-/// Nanoseconds per call.
+/// Returns nanoseconds per call.
 fn timed(calls: u32, mut call: impl FnMut() -> Result<(), Error>) -> Result<f64, Failure> {
     let begin = Instant::now();
     for _ in 0..calls {
@@ -67,7 +67,8 @@ impl Workload for Collectives {
         let numbers = case.bytes.unwrap_or(0) / size_of::<f64>();
         let all = numbers * flow.size() as usize;
         let (input, output) = (&mut self.input, &mut self.output);
-        // Roots take turns: with one root calls would overlap, because it, or all others, wait for no other rank.
+        // Roots take turns. With one root calls would overlap, because the root, or all others, wait for no
+        // other rank.
         let mut roots = (0..flow.size()).cycle().map(Rank);
         let mut root = || roots.next().unwrap_or(Rank(0));
         match case.operation.as_deref() {

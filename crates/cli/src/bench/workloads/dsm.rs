@@ -1,6 +1,7 @@
-//! A client asks a page server for several pages at once (NewMadeleine's distributed shared memory). A request is packed of my
-//! number, the page, whether it may be deferred, and the kind of access; an answer of the page's number, whether it was found,
-//! and the page itself. Only the page depends on what came before it.
+//! Measures a client that requests several pages at once from a page server (NewMadeleine's distributed
+//! shared memory). A request has the client's number, the page, whether it may be deferred, and the kind of
+//! access. An answer has the page's number, whether it was found, and the page itself. Only the page depends
+//! on earlier segments.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 const PAGE_BYTES: usize = 65 << 10;
 const PAGES: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
 const ROUNDS: u32 = 2_000;
-/// Until all answers have begun and every page that was announced has been asked for.
+/// The phase until all answers have begun and every announced page has been requested.
 const REQUEST: &str = "request + rendezvous";
 const WHOLE: &str = "whole";
 const ASK: Tag = Tag(1);
@@ -23,7 +24,7 @@ const READ: u8 = 1;
 pub struct Dsm {
     endpoint: Endpoint,
     flow: Flow,
-    /// As many pages as are ever asked for at once.
+    /// Memory for the most pages that are requested at once.
     memory: Vec<u8>,
     cases: Vec<Case>,
 }
@@ -48,7 +49,8 @@ impl Dsm {
         Ok(Dsm { endpoint: job.endpoint().clone(), flow: job.world(), memory, cases })
     }
 
-    /// The client: asks for all pages, then takes them; the time until their announcements were answered, and until the end.
+    /// Runs the client: requests all pages, then receives them. Returns the time until their announcements
+    /// were answered, and until the end.
     fn ask(&mut self, pages: u32, bytes: usize) -> Result<[Duration; 2], Error> {
         let (flow, server, me) = (&self.flow, other(&self.flow), self.flow.rank().0);
         let memory = &mut self.memory;
@@ -69,7 +71,7 @@ impl Dsm {
                 answer.express(&mut number)?;
                 answer.express(&mut found)?;
                 if found[0] == 1 {
-                    // Announced; the receive answers that.
+                    // The page is announced; the receive answers that.
                     flow.probe(server, tag)?;
                     answer.cheaper(place)?;
                 }
@@ -79,7 +81,7 @@ impl Dsm {
         Ok([answered, begin.elapsed()])
     }
 
-    /// The server: answers so many requests as they come.
+    /// Runs the server: answers `pages` requests.
     fn serve(&self, pages: u32, bytes: usize) -> Result<(), Error> {
         let (flow, client) = (&self.flow, other(&self.flow));
         flow.scope(|scope| {

@@ -1,5 +1,5 @@
-//! Parallel ping-pongs (NewMadeleine's multiplexing): on several flows at once a message of several packs goes and one comes
-//! back. The time is that of one pack one way.
+//! Measures parallel ping-pongs (NewMadeleine's multiplexing): on several flows at once a message of several
+//! packs travels both ways. The time is that of one pack one way.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
@@ -11,14 +11,14 @@ use std::time::Instant;
 const SIZES: [usize; 5] = [4, 64, 1 << 10, 8 << 10, 64 << 10];
 const FLOWS: [u32; 4] = [1, 2, 4, 16];
 const PACKS: [u32; 4] = [1, 4, 16, 32];
-/// Packs per round.
+/// Number of packs per round.
 const SENT: u32 = 20_000;
 const PACK: Tag = Tag(1);
 
 pub struct Flows {
     endpoint: Endpoint,
     flows: Vec<Flow>,
-    /// Buffers of packs that have ended.
+    /// Buffers of completed packs.
     spare: Vec<Vec<u8>>,
     cases: Vec<Case>,
 }
@@ -48,7 +48,7 @@ impl Flows {
         Ok(Flows { endpoint: job.endpoint().clone(), flows, spare: Vec::new(), cases })
     }
 
-    /// A buffer of `bytes`.
+    /// Returns a buffer of `bytes`.
     fn buffer(&mut self, bytes: usize) -> Vec<u8> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.resize(bytes, 1);
@@ -78,7 +78,7 @@ impl Flows {
         Ok(())
     }
 
-    /// All flows once there and back.
+    /// Sends messages on all flows once there and back.
     fn round_trip(&mut self, flows: usize, packs: u32, bytes: usize) -> Result<(), Error> {
         let begins = self.flows[0].rank().0 == 0;
         let coming: Vec<_> =

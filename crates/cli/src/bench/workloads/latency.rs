@@ -1,4 +1,4 @@
-//! One-way time of a tagged message: half a round trip, the same memory both ways.
+//! Measures the one-way time of a tagged message: half a round trip, with the same memory both ways.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
@@ -28,14 +28,14 @@ impl Latency {
     }
 }
 
-/// A ping-pong of `bytes`.
+/// Makes the case of a ping-pong of `bytes`.
 pub fn case(task: &Task, bytes: usize, figure: Figure) -> Case {
     let limits = task.message_limits(bytes);
     let round_trips = task.iterations(ROUND_TRIPS, bytes);
     Case { buffers: Some(task.buffers), ..Case::of_bytes(bytes, figure, round_trips, limits) }
 }
 
-/// Half the time of a round trip, in nanoseconds.
+/// Measures half the time of a round trip, in nanoseconds.
 pub struct PingPong<'a> {
     pub flow: &'a Flow,
     pub round_trips: u32,

@@ -1,5 +1,5 @@
-//! Time from the post of a mailbox message to its retrieval: half a round trip between two mailboxes,
-//! packing and unpacking included.
+//! Measures the time from the post of a mailbox message to its retrieval: half a round trip between two
+//! mailboxes, including packing and unpacking.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};

@@ -1,5 +1,5 @@
-//! Where the messages of a workload lie: private memory, or a region. The one place that knows how each
-//! is sent and received.
+//! The memory of a workload's messages: private memory, or a region. Only this module knows how each is sent
+//! and received.
 
 use super::super::Failure;
 use super::super::case::Buffers;
@@ -11,19 +11,19 @@ pub enum Memory {
     Region(Region),
 }
 
-/// One message's memory. The measuring loops are compiled for each kind, so that they choose nothing.
+/// One message's memory. The measuring loops are compiled for each kind, so they take no decision.
 pub trait BenchMessage {
     fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error>;
     fn receive(&mut self, flow: &Flow, from: Rank, tag: Tag) -> Result<(), Error>;
 }
 
-/// What is done with a message of either kind.
+/// An operation on a message of either kind.
 pub trait Act {
     fn on(self, message: &mut impl BenchMessage) -> Result<f64, Failure>;
 }
 
 impl Memory {
-    /// Room for messages of up to `bytes`, every page touched.
+    /// Makes memory for messages of up to `bytes`, with every page touched.
     pub fn new(endpoint: &Endpoint, buffers: Buffers, bytes: usize) -> Result<Memory, Failure> {
         match buffers {
             Buffers::Private => Ok(Memory::Private(vec![1; bytes])),
@@ -35,7 +35,7 @@ impl Memory {
         }
     }
 
-    /// Does it with the first `bytes`.
+    /// Does the operation with the first `bytes`.
     pub fn act(&mut self, bytes: usize, act: impl Act) -> Result<f64, Failure> {
         match self {
             Memory::Private(memory) => act.on(&mut &mut memory[..bytes]),

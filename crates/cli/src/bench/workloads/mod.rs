@@ -1,4 +1,4 @@
-//! The programs that are measured: one file each, written against the public API as any user would.
+//! The measured programs: one file each, written against the public API like any user's program.
 
 mod bandwidth;
 mod collectives;
@@ -21,7 +21,7 @@ use super::sample::Workload;
 use canele::{Endpoint, Flow, Job, Rank};
 pub use rate::WINDOW;
 
-/// Starts this rank, hands its job and its workload to `measure`, and ends the rank.
+/// Starts this rank, passes its job and its workload to `measure`, and ends the rank.
 pub fn with(
     task: &Task,
     measure: impl FnOnce(&Job, &mut dyn Workload) -> Result<(), Failure>,
@@ -29,7 +29,7 @@ pub fn with(
     let job = Job::start()?;
     let mut work = workload(&job, task)?;
     measure(&job, &mut *work)?;
-    // What it allocated is given up while there is still a launcher to tell.
+    // Its memory is freed while there is still a launcher to inform.
     drop(work);
     Ok(job.finish()?)
 }
@@ -51,20 +51,20 @@ fn workload(job: &Job, task: &Task) -> Result<Box<dyn Workload>, Failure> {
     })
 }
 
-/// The other rank of a pair.
+/// Returns the other rank of a pair.
 #[inline(always)]
 fn other(flow: &Flow) -> Rank {
     Rank(1 - flow.rank().0)
 }
 
-/// The largest message of all cases, in bytes.
+/// Returns the largest message of all cases, in bytes.
 fn largest(cases: &[Case]) -> usize {
     cases.iter().filter_map(|case| case.bytes).max().unwrap_or(0)
 }
 
-/// What carries messages of the case's size; none where that cannot be told.
+/// Returns the protocol for messages of the case's size; none if unknown.
 fn protocol(endpoint: &Endpoint, case: &Case) -> Option<String> {
     let name = endpoint.protocol(case.bytes?).ok()?.variant.row().protocol?.name().to_owned();
-    // The answer is for private memory: of large messages from regions it says nothing.
+    // The result is for private memory, so it does not apply to large messages from regions.
     (case.buffers != Some(Buffers::Region) || matches!(name.as_str(), "short" | "eager")).then_some(name)
 }

@@ -1,5 +1,5 @@
-//! The round trip of an urgent message of 64 bytes, alone and beside four streams of messages of 1 MB that go the same way as
-//! its first half. Its flow has the highest priority. Round trips are timed one by one.
+//! Measures the round trip of an urgent message of 64 bytes, alone and beside four streams of messages of 1
+//! MB in its first direction. Its flow has the highest priority. Round trips are timed one by one.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
@@ -17,7 +17,7 @@ const ALONE: &str = "urgent round trip alone";
 const BESIDE: &str = "urgent round trip beside 4 streams";
 
 const DATA: Tag = Tag(1);
-/// Says how many messages of each stream there were.
+/// The tag of the message with the number of messages of each stream.
 const END: Tag = Tag(2);
 
 pub struct Priority {
@@ -27,7 +27,7 @@ pub struct Priority {
     cases: Vec<Case>,
 }
 
-/// One stream, at either end: the message under way and how many there were.
+/// One stream, at either end: the message under way and the number of messages.
 struct PriorityStream<'a> {
     flow: &'a Flow,
     under_way: Option<Request<u8>>,
@@ -35,7 +35,7 @@ struct PriorityStream<'a> {
 }
 
 impl PriorityStream<'_> {
-    /// Starts the next message, sent or received, once the last has ended; says whether one has.
+    /// Starts the next message, sent or received, once the last has ended. Returns true if one has.
     fn go_on(&mut self, sends: bool) -> Result<bool, Error> {
         let buffer = match self.under_way.take() {
             None => vec![1; STREAM_BYTES],
@@ -80,11 +80,11 @@ impl Priority {
         self.streams[..count].iter().map(|flow| PriorityStream { flow, under_way: None, count: 0 }).collect()
     }
 
-    /// Rank 0: keeps the streams going and times urgent round trips among them.
+    /// Rank 0: keeps the streams running and times urgent round trips among them.
     fn ask(&self, trips: u32, count: usize) -> Result<Aside, Error> {
         let (peer, mut streams, mut each) = (other(&self.urgent), self.streams(count), Vec::new());
         let begin = Instant::now();
-        // The first finds the streams not yet going.
+        // The first round trip starts before the streams run.
         for trip in 0..=trips {
             streams.iter_mut().try_for_each(|stream| stream.go_on(true).map(drop))?;
             let asked = Instant::now();
@@ -112,7 +112,7 @@ impl Priority {
         Ok(Aside { each, streams: rate, ..Aside::default() })
     }
 
-    /// Rank 1: takes the streams and answers what is urgent.
+    /// Rank 1: receives the streams and answers urgent messages.
     fn answer(&self, count: usize) -> Result<(), Error> {
         let (peer, mut streams) = (other(&self.urgent), self.streams(count));
         let mut urgent = self.urgent.irecv(peer, DATA, vec![0u8; URGENT_BYTES])?;
@@ -131,7 +131,7 @@ impl Priority {
                 stream.go_on(false)?;
             }
         }
-        // What is still posted has no message and is withdrawn.
+        // The remaining posted receives have no message and are withdrawn.
         drop((urgent, streams));
         self.urgent.send::<u8>(peer, END, &[])
     }

@@ -1,4 +1,4 @@
-//! One-way time of a put with remote notification: half a round trip of puts.
+//! Measures the one-way time of a put with remote notification: half a round trip of puts.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 const ROUND_TRIPS: u32 = 20_000;
 const FIND: Duration = Duration::from_secs(10);
-/// What the notice carries.
+/// The identifier of the notice.
 const NOTICE: u64 = 7;
 
 pub struct Put {
     endpoint: Endpoint,
-    /// The peer puts here; it lives as long as the puts.
+    /// The region for the peer's puts; it lives as long as the puts.
     _mine: Region,
     theirs: RemoteRegion,
     memory: Vec<u8>,

@@ -1,5 +1,6 @@
-//! Large messages over all networks between two hosts: one at a time, each answered, and a mixed load, all of it outstanding at
-//! once. Beside them plain sockets on each network alone. What each network carried is what the kernel counted there.
+//! Measures large messages over all networks between two hosts. They are sent one at a time, each answered,
+//! or as a mixed load, all outstanding at once. Beside them plain sockets run on each network alone. The
+//! kernel's counters show the bytes of each network.
 
 use super::super::Failure;
 use super::super::case::{Buffers, Case, Figure, Limit, Task};
@@ -12,12 +13,12 @@ use std::time::Instant;
 const SIZES: [usize; 5] = [64 << 10, 1 << 20, 4 << 20, 64 << 20, 256 << 20];
 const SINGLE: &str = "single";
 const MIXED: &str = "mixed";
-/// The parts of the mixed load: so many messages of so many bytes.
+/// The parts of the mixed load: number of messages and bytes of each.
 const PARTS: [(usize, usize); 4] = [(4, 4 << 20), (16, 64 << 10), (64, 4 << 10), (256, 64)];
-/// Bytes that one round of a case moves, and the most messages.
+/// Bytes that one round of a case moves, and the largest number of messages.
 const ROUND_BYTES: usize = 1 << 26;
 const MESSAGES: usize = 50;
-/// More networks than any host here has; a limit on one that does not exist is left out.
+/// More networks than any host here has; a limit on a missing network is left out.
 const MOST_RAILS: usize = 8;
 const DATA: Tag = Tag(1);
 const ANSWER: Tag = Tag(2);
@@ -26,7 +27,7 @@ pub struct Rails {
     endpoint: Endpoint,
     flow: Flow,
     memory: Vec<u8>,
-    /// Of the mixed load, in its order: memory that is touched for the first time would be timed with it.
+    /// Buffers of the mixed load, in its order: otherwise the first touch of memory would be timed, too.
     mixed: Vec<Vec<u8>>,
     aside: Aside,
     cases: Vec<Case>,
@@ -71,7 +72,7 @@ impl Rails {
         }
     }
 
-    /// Everything is started before anything is waited for, the large messages among the small ones.
+    /// Starts everything before the first wait, the large messages among the small ones.
     fn mixed(&mut self) -> Result<(), Error> {
         let (flow, peer) = (&self.flow, other(&self.flow));
         let start = |memory| match peer.0 {
@@ -121,7 +122,7 @@ impl Workload for Rails {
     }
 }
 
-/// The lengths of the messages of the mixed load, in their order.
+/// Returns the lengths of the messages of the mixed load, in their order.
 fn order() -> impl Iterator<Item = usize> {
     let turns = PARTS[0].0;
     let turn =
@@ -129,12 +130,13 @@ fn order() -> impl Iterator<Item = usize> {
     (0..turns).flat_map(move |_| turn())
 }
 
-/// What every network of this host has sent so far, as the kernel counts it; nothing where it does not tell.
+/// Returns the bytes that every network of this host has sent so far by the kernel's counters; empty if
+/// unavailable.
 fn carried() -> BTreeMap<String, u64> {
     let text = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
     let line = |line: &str| {
         let (name, figures) = line.split_once(':')?;
-        // Eight figures about what was received come first.
+        // Eight figures about received data come first.
         Some((name.trim().to_owned(), figures.split_whitespace().nth(8)?.parse().ok()?))
     };
     text.lines().filter_map(line).collect()

@@ -1,5 +1,6 @@
-//! Small messages per second: a window of 64 sends, then one answer, compared with bare cells. Between hosts the sends and receives of a
-//! window are non-blocking, as every blocking one would have to leave in a packet of its own.
+//! Measures small messages per second: a window of 64 sends, then one answer, compared with bare cells.
+//! Between hosts the sends and receives of a window are non-blocking, because every blocking one would need
+//! its own packet.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
@@ -8,7 +9,7 @@ use super::{largest, other};
 use canele::{Endpoint, Flow, Job, Tag};
 use std::time::Instant;
 
-/// Messages before the answer.
+/// Number of messages before the answer.
 pub const WINDOW: u32 = 64;
 const WINDOWS: u32 = 4_000;
 
@@ -16,7 +17,7 @@ pub struct Rate {
     endpoint: Endpoint,
     flow: Flow,
     memory: Vec<u8>,
-    /// The sends of a window do not wait for each other.
+    /// True if the sends of a window do not wait for each other.
     at_once: bool,
     cases: Vec<Case>,
 }
@@ -34,7 +35,7 @@ impl Rate {
     }
 }
 
-/// Nanoseconds per message.
+/// Returns nanoseconds per message.
 pub fn windows(flow: &Flow, memory: &mut [u8], windows: u32) -> Result<f64, Failure> {
     let (peer, tag, answer) = (other(flow), Tag(1), Tag(2));
     let begin = Instant::now();
@@ -56,7 +57,7 @@ pub fn windows(flow: &Flow, memory: &mut [u8], windows: u32) -> Result<f64, Fail
     Ok(begin.elapsed().as_nanos() as f64 / f64::from(windows) / f64::from(WINDOW))
 }
 
-/// The same with all of a window under way at once; `memory` has room for that.
+/// Returns nanoseconds per message, with all of a window under way at once; `memory` has room for that.
 fn windows_at_once(flow: &Flow, memory: &mut [u8], bytes: usize, windows: u32) -> Result<f64, Failure> {
     let (peer, tag, answer) = (other(flow), Tag(1), Tag(2));
     let begin = Instant::now();

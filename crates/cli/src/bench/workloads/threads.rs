@@ -1,4 +1,4 @@
-//! Rate and latency with 1, 2 and 4 threads per rank, each pair of threads on a flow of its own.
+//! Measures rate and latency with 1, 2 and 4 threads per rank, each pair of threads on its own flow.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
@@ -15,11 +15,11 @@ const BYTES: usize = 8;
 const THREADS: [u32; 3] = [1, 2, 4];
 const WINDOWS: u32 = 2_000;
 const ROUND_TRIPS: u32 = 20_000;
-/// Fewer and longer than usual: threads are started for each.
+/// Number of batches, which are fewer and longer than usual because threads are started for each.
 const BATCHES: u32 = 4;
 
 pub struct Threads {
-    /// One per thread, so that their messages do not meet.
+    /// One flow per thread, so that their messages do not match.
     flows: Vec<Flow>,
     cases: Vec<Case>,
 }
@@ -74,7 +74,7 @@ impl Workload for Threads {
             };
             threads.into_iter().map(join).collect::<Result<_, Failure>>()
         })?;
-        // From the first that begins to the last that ends: threads that take turns do not count as at once.
+        // The time is from the first start to the last end: threads that take turns do not count as parallel.
         let begin = times.iter().map(|(begin, _)| *begin).min();
         let end = times.iter().map(|(_, end)| *end).max();
         let ns = end.zip(begin).map_or(0.0, |(end, begin)| (end - begin).as_nanos() as f64);

@@ -1,5 +1,5 @@
-//! The ways of waiting compared, one job each: the ping-pong of 8 bytes, and the processor time of a rank
-//! that is blocked in a receive (MPI-MPC's comparison of interrupts and polling).
+//! Compares the wait policies, one job each: the ping-pong of 8 bytes, and the processor time of a rank that
+//! is blocked in a receive (MPI-MPC's comparison of interrupts and polling).
 
 use super::super::Failure;
 use super::super::case::{Buffers, Case, Figure, Task};
@@ -34,7 +34,7 @@ impl Waiting {
         Ok(Waiting { flow: job.world(), memory, cases: vec![ping_pong, blocked] })
     }
 
-    /// Processor nanoseconds per second that rank 1 used while it waited for rank 0's message.
+    /// Returns the processor nanoseconds per second that rank 1 used while it waited for rank 0's message.
     fn blocked(&mut self) -> Result<f64, Failure> {
         let (peer, tag, answer) = (other(&self.flow), Tag(1), Tag(2));
         let mut used_ns = [0u64];

@@ -16,16 +16,16 @@ use super::commands::{RunError, run_in};
 use super::identity::FortranCompiler;
 use super::symbols::profile;
 
-/// Sources with such a name are only included.
+/// Ending of the names of sources that are only included.
 const HEADER: &str = ".h";
 
-/// What is compiled, and for which compiler.
+/// The sources to compile, and their compiler.
 pub struct Build<'a> {
     /// The compiler.
     pub compiler: &'a FortranCompiler,
     /// The sources in their order.
     pub sources: &'a [Source],
-    /// Gets what the user should know meanwhile.
+    /// Gets messages for the user.
     pub tell: &'a dyn Fn(&str),
 }
 
@@ -35,10 +35,10 @@ pub fn archive_file() -> String {
 }
 
 impl Build<'_> {
-    /// Fills a folder that is there and empty. What is there afterwards is all that programs need.
+    /// Fills an existing empty folder with all files that programs need.
     ///
     /// # Errors
-    /// A text with the command that failed, what it said and what to do.
+    /// Returns a text with the failed command, its output and a remedy.
     pub fn fill(&self, folder: &Path) -> Result<(), String> {
         let title = self.compiler.title();
         (self.tell)(&format!(
@@ -90,7 +90,7 @@ impl Build<'_> {
     }
 }
 
-/// The name of the object file of a source.
+/// Returns the name of the object file of a source.
 fn object(source: &str) -> String {
     format!("{source}.o")
 }
@@ -104,7 +104,8 @@ fn archive(folder: &Path, objects: &[String]) -> Result<(), String> {
     })
 }
 
-/// Lets all users read the files, and waits until they are on the disk: a folder that is found is taken as it is.
+/// Lets all users read the files, and waits until they are on the disk, because an existing folder is used
+/// without a check.
 fn keep(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

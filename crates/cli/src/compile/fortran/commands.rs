@@ -1,4 +1,4 @@
-//! The commands that compile the modules: how they are run, and what is shown of one that fails.
+//! Runs the commands that compile the modules, and shows the output of a failed one.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,12 +11,13 @@ use canele_sys::command_output;
 use super::super::RECURSION;
 use super::super::query::typed;
 
-/// A command that prints more is ended.
+/// Most bytes that a command may print before it is ended.
 const MOST_PRINTED: u64 = 1 << 20;
-/// As many of the last lines of what a command printed are shown.
+/// Number of the last lines of a command's output that are shown.
 const LINES_SHOWN: usize = 12;
 
-/// A command without input, whose texts are English. A wrapper of MPI that is started so refuses to be a compiler.
+/// Returns a command without input, with English texts. A wrapper of MPI that is started this way refuses to
+/// be a compiler.
 pub fn started(words: &[OsString]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env(RECURSION, "1").env("LC_ALL", "C").stdin(Stdio::null());
@@ -31,15 +32,15 @@ pub fn output_of(command: &mut Command) -> io::Result<Output> {
 /// Runs a command in a folder.
 ///
 /// # Errors
-/// It cannot be started, or a text with what it said last.
+/// The command cannot be started, or a text with its last output.
 pub fn run_in(folder: &Path, words: &[OsString]) -> Result<(), RunError> {
     said_in(folder, words).map(drop)
 }
 
-/// Runs a command in a folder; returns what it printed.
+/// Runs a command in a folder; returns its output.
 ///
 /// # Errors
-/// As [`run_in`].
+/// Returns the errors of [`run_in`].
 pub fn said_in(folder: &Path, words: &[OsString]) -> Result<String, RunError> {
     let output = output_of(started(words).current_dir(folder)).map_err(RunError::NotStarted)?;
     match output.status.success() {
@@ -53,12 +54,12 @@ pub fn said_in(folder: &Path, words: &[OsString]) -> Result<String, RunError> {
     }
 }
 
-/// Why a command did not do its work.
+/// The error of a command.
 #[derive(Debug)]
 pub enum RunError {
-    /// It cannot be started.
+    /// The command cannot be started.
     NotStarted(io::Error),
-    /// Its status and last lines.
+    /// The command failed; the text has its status and last lines.
     Failed(String),
 }
 
@@ -71,7 +72,7 @@ impl fmt::Display for RunError {
     }
 }
 
-/// The last lines of what a command printed, on lines of their own.
+/// Returns the last lines of a command's output, each on its own line.
 pub fn last_lines(out: &[u8], error: &[u8]) -> String {
     let text = [out, error].map(String::from_utf8_lossy).join("\n");
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -1,4 +1,5 @@
-//! The options of Fortran compilers that change what a module means: kinds of numbers, and names of procedures for the linker.
+//! The options of Fortran compilers that change the meaning of a module: kinds of numbers, and linker names
+//! of procedures.
 //!
 //! Owns that list. Modules are compiled with these options, too.
 
@@ -35,7 +36,7 @@ const EXACT: [&str; 22] = [
 /// Options of ifx with a value, which follows directly or as the next word.
 const WITH_VALUE: [&str; 3] = ["-integer-size", "-real-size", "-double-size"];
 
-/// Returns such options of a line in their order, of repeated ones the last.
+/// Returns such options of a line in their order; for repeated ones, the last.
 pub fn of(words: &[OsString]) -> Vec<OsString> {
     let mut found: Vec<Vec<OsString>> = Vec::new();
     let mut words = words.iter();
@@ -51,15 +52,15 @@ pub fn of(words: &[OsString]) -> Vec<OsString> {
     found.concat()
 }
 
-/// An option that makes C's `int` longer in Fortran, too, so that nothing can be passed to C.
+/// An option that makes C's `int` longer in Fortran, too, so that no arguments can be passed to C.
 const LONG_INT: &str = "-finteger-4-integer-8";
 
-/// Returns the option that no modules can be compiled with, if it is among these.
+/// Returns the option with which no module can be compiled, if it is among these.
 pub fn impossible(flags: &[OsString]) -> Option<&OsStr> {
     flags.iter().map(OsString::as_os_str).find(|word| *word == LONG_INT)
 }
 
-/// Returns how long an INTEGER is by these options, of which the last one counts.
+/// Returns the length of an INTEGER with these options, of which the last one counts.
 pub fn integers(flags: &[OsString]) -> IntegerLength {
     let mut length = IntegerLength::Four;
     for (at, word) in flags.iter().enumerate() {
@@ -82,7 +83,7 @@ fn is_exact(word: &OsStr) -> bool {
     EXACT.iter().any(|option| word == *option)
 }
 
-/// Whether an option has its value in itself; `None` if it is none of these.
+/// Returns true if an option contains its value; `None` if it is another option.
 fn with_value(word: &OsStr) -> Option<bool> {
     let word = word.to_str()?;
     let option = WITH_VALUE.iter().find(|option| word.starts_with(**option))?;

@@ -1,4 +1,4 @@
-//! Which Fortran compiler it is, for which modules are compiled and kept.
+//! The identity of a Fortran compiler, for which modules are compiled and kept.
 //!
 //! Owns the key of a folder of modules: equal for two lines exactly if the modules of one serve the other.
 
@@ -23,11 +23,11 @@ pub struct FortranCompiler {
     command: Vec<OsString>,
     /// Name of the file that the command leads to.
     name: String,
-    /// The first line of what it says of itself.
+    /// The first line of its version text.
     version: String,
     /// The options that change kinds.
     flags: Vec<OsString>,
-    /// How long an INTEGER is by them, and by those of the command.
+    /// The length of an INTEGER with them, and with those of the command.
     integers: IntegerLength,
 }
 
@@ -35,11 +35,11 @@ impl FortranCompiler {
     /// Asks a compiler for its version.
     ///
     /// # Errors
-    /// A text about a compiler that cannot be run or gives no version.
+    /// Returns a text about a compiler that cannot be run or prints no version.
     pub fn ask(choice: &CompilerChoice, words: &[OsString]) -> Result<FortranCompiler, String> {
         let mut command = choice.compiler.clone();
         let file = absolute(&command[0]);
-        // The command is also run in another folder.
+        // The command is also run in another folder, so its path is made absolute.
         if command[0].as_bytes().contains(&b'/') {
             command[0] = file.clone().into();
         }
@@ -73,7 +73,7 @@ impl FortranCompiler {
         Ok(FortranCompiler { command, name, version: version.to_owned(), flags, integers })
     }
 
-    /// What its users call it: the version without what is in parentheses.
+    /// Returns the name that users know: the version without the parts in parentheses.
     pub fn title(&self) -> String {
         let mut depth = 0_usize;
         let mut title = String::new();
@@ -88,12 +88,12 @@ impl FortranCompiler {
         title.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// The sources of the modules for this compiler.
+    /// Returns the sources of the modules for this compiler.
     pub fn sources(&self) -> Vec<Source> {
         sources(self.integers)
     }
 
-    /// True for the GNU compiler with its own kinds.
+    /// Returns true for the GNU compiler with its own kinds.
     pub fn is_plain_gnu(&self) -> bool {
         self.version.starts_with("GNU Fortran") && self.flags.is_empty() && self.command.len() == 1
     }
@@ -116,7 +116,7 @@ impl FortranCompiler {
         let mut words = self.command.clone();
         words.extend(self.flags.iter().cloned());
         words.extend(["-c", "-fPIC", "-O2"].map(OsString::from));
-        // That of NVIDIA knows no such option, and writes none unless it is asked.
+        // NVIDIA's compiler lacks this option, and writes no debug information by default.
         if !self.version.starts_with("nvfortran") && !self.version.starts_with("pgf") {
             words.push("-g0".into());
         }
@@ -127,7 +127,7 @@ impl FortranCompiler {
     }
 }
 
-/// Returns where a command lies, if it is found.
+/// Returns the path of a command, if it is found.
 fn absolute(command: &OsStr) -> PathBuf {
     let command = Path::new(command);
     if command.components().count() > 1 {

@@ -6,8 +6,8 @@
 //!   /tmp/canele-fortran-UID/KEY       the same, where no home can be written to
 //!     mpif.h  mpi.mod  mpi_f08.mod …  libcanele_fortran.a
 //! ```
-//! Each compiler writes modules that others cannot read, and options may change the kinds of numbers. KEY tells such cases apart.
-//! Owns which folder is taken. Only processes that hold a lock compile.
+//! Each compiler writes modules that others cannot read, and options may change the kinds of numbers. KEY
+//! distinguishes such cases. Owns the choice of the folder. Only processes that hold a lock compile.
 
 mod build;
 mod commands;
@@ -29,11 +29,11 @@ use store::ModuleStore;
 
 pub use prepare::{PreparedPlace, prepare, take_prepare};
 
-/// Returns the folder of the modules for a compiler and the options among `words`; compiles them if there is none. `tell` gets what the user
-/// should know meanwhile.
+/// Returns the folder of the modules for a compiler and the options among `words`; compiles them if there is
+/// none. `tell` gets messages for the user.
 ///
 /// # Errors
-/// A text that says why there are no modules and what to do.
+/// Returns a text with the reason why there are no modules, and a remedy.
 pub fn modules(choice: &CompilerChoice, words: &[OsString], tell: &dyn Fn(&str)) -> Result<PathBuf, String> {
     let compiler = FortranCompiler::ask(choice, words)?;
     let sources = compiler.sources();

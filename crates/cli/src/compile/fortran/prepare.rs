@@ -1,4 +1,5 @@
-//! `canele fortran --prepare`: compiles the modules for all users of an installation, and lets pkg-config know them.
+//! `canele fortran --prepare`: compiles the modules for all users of an installation, and registers them with
+//! pkg-config.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,25 +16,25 @@ use super::store::ModuleStore;
 
 /// The option.
 const OPTION: &str = "--prepare";
-/// Names for pkg-config with the version that each has. Who asks by Open MPI's name wants a recent release; the file names that of the MPI
-/// standard.
+/// Names for pkg-config with the version of each. A build that uses Open MPI's name wants a recent release;
+/// the file names the version of the MPI standard.
 const PACKAGES: [(&str, &str); 2] = [("mpi-fort", env!("CARGO_PKG_VERSION")), ("ompi-fort", "5.0")];
-/// What a file for pkg-config says that is Canelé's.
+/// The text that marks a file for pkg-config as Canelé's.
 const OWN: &str = "Description: Canelé";
 
-/// Where the modules of `--prepare` are kept.
+/// The place of the modules of `--prepare`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PreparedPlace {
-    /// Beside the libraries of the installation.
+    /// The modules are kept beside the libraries of the installation.
     Installation,
-    /// In a folder that the option names.
+    /// The modules are kept in a folder that the option names.
     Folder(PathBuf),
 }
 
-/// Takes the option out of the words; returns what it says, if it is there.
+/// Takes the option out of the words; returns its value, if it is there.
 ///
 /// # Errors
-/// A text for an option without a value.
+/// Returns a text for an option without a value.
 pub fn take_prepare(words: &mut Vec<OsString>) -> Result<Option<PreparedPlace>, String> {
     let mut taken = None;
     let mut wrong = None;
@@ -55,7 +56,7 @@ pub fn take_prepare(words: &mut Vec<OsString>) -> Result<Option<PreparedPlace>, 
 /// Compiles the modules for a compiler, and the options among `words`, and returns their folder.
 ///
 /// # Errors
-/// A text that says why there are no modules and what to do.
+/// Returns a text with the reason why there are no modules, and a remedy.
 pub fn prepare(
     choice: &CompilerChoice,
     words: &[OsString],
@@ -84,7 +85,7 @@ pub fn prepare(
     Ok(modules)
 }
 
-/// Writes the files for pkg-config where the installation has such files.
+/// Writes the files for pkg-config if the installation has such files.
 fn describe(modules: &Path, library: &Path, title: &str, tell: &dyn Fn(&str)) {
     let packages = library.with_file_name("pkgconfig");
     if !packages.is_dir() {

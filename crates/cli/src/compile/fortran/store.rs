@@ -5,7 +5,8 @@
 //!   FOLDER/KEY.lock       locked by the process that compiles; the kernel releases it when that process ends
 //!   FOLDER/KEY.new.PID    what it compiles, renamed to KEY at the end
 //! ```
-//! Owns the order: lock, look again, compile, rename. A folder of the user is taken only if no other user may write to it.
+//! Owns the order: lock, check again, compile, rename. A folder of the user is used only if no other user may
+//! write to it.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
@@ -16,11 +17,11 @@ use std::time::{Duration, Instant};
 
 use super::build::{Build, archive_file};
 
-/// Another process that compiles for so long hangs.
+/// Time after which another process that compiles counts as hanging.
 const LOCK_WAIT: Duration = Duration::from_secs(1800);
-/// How long a process waits before it looks at the lock again.
+/// Interval between checks of the lock.
 const LOCK_RETRY: Duration = Duration::from_millis(20);
-/// The permission of others to write.
+/// The permission bits that let others write.
 const WRITE_OF_OTHERS: u32 = 0o022;
 
 /// A folder with a folder of modules for each key.
@@ -31,7 +32,7 @@ pub struct ModuleStore {
     user: Option<u32>,
 }
 
-/// A store in which this process alone compiles for one key.
+/// A store in which only this process compiles for one key.
 pub struct LockedStore {
     folder: PathBuf,
     key: String,
@@ -39,16 +40,16 @@ pub struct LockedStore {
     lock: Option<File>,
 }
 
-/// Whether a folder has been filled.
+/// Returns true if a folder has been filled.
 pub fn is_complete(folder: &Path) -> bool {
     folder.join(archive_file()).is_file()
 }
 
 impl ModuleStore {
-    /// The folders of this user, the best one first.
+    /// Returns the folders of this user, the best one first.
     pub fn places(variable: impl Fn(&str) -> Option<OsString>, temporary: &Path) -> Vec<ModuleStore> {
         let user = rustix::process::geteuid().as_raw();
-        // By the specification of such variables a relative path does not count.
+        // By the specification of these variables a relative path is ignored.
         let folder = |name| variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
         let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
         let kept = cache.map(|cache| cache.join("canele/fortran"));
@@ -56,26 +57,26 @@ impl ModuleStore {
         folders.map(|folder| ModuleStore { folder, user: Some(user) }).collect()
     }
 
-    /// The folder that an administrator fills.
+    /// Makes the store in the folder that an administrator fills.
     pub fn of_installation(folder: PathBuf) -> ModuleStore {
         ModuleStore { folder, user: None }
     }
 
-    /// Where it lies.
+    /// Returns its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the modules for a key, if they are there.
+    /// Returns the modules for a key, if they exist.
     pub fn find(&self, key: &str) -> Option<PathBuf> {
         let found = self.folder.join(key);
         (is_complete(&found) && self.check().is_ok()).then_some(found)
     }
 
-    /// Waits until this process alone compiles for a key.
+    /// Waits until only this process compiles for a key.
     ///
     /// # Errors
-    /// A text that says why the folder cannot be used.
+    /// Returns a text with the reason why the folder cannot be used.
     pub fn lock(&self, key: &str, tell: &dyn Fn(&str)) -> Result<LockedStore, String> {
         let with_path = |error: io::Error| format!("{}: {error}", self.folder.display());
         let mode = if self.user.is_some() { 0o700 } else { 0o755 };
@@ -89,7 +90,7 @@ impl ModuleStore {
         Ok(LockedStore { folder: self.folder.clone(), key: key.to_owned(), lock })
     }
 
-    /// Refuses a folder to which another user may write: programs get what lies there.
+    /// Refuses a folder to which another user may write, because its files become part of programs.
     fn check(&self) -> Result<(), String> {
         let Some(user) = self.user else { return Ok(()) };
         let is_own =
@@ -104,7 +105,8 @@ impl ModuleStore {
     }
 }
 
-/// Locks a file. Some network file systems have no locks: processes that start at once may all compile there, and one of them wins.
+/// Locks a file. Some network file systems have no locks: processes that start at once may all compile there,
+/// and one of them wins.
 fn wait_for(file: File, path: &Path, tell: &dyn Fn(&str)) -> Result<Option<File>, String> {
     let until = Instant::now() + LOCK_WAIT;
     let mut is_told = false;
@@ -128,7 +130,7 @@ impl LockedStore {
     /// Returns the modules, which another process may have compiled meanwhile. After an error there is no folder.
     ///
     /// # Errors
-    /// As [`Build::fill`].
+    /// Returns the errors of [`Build::fill`].
     pub fn fill(self, build: &Build<'_>) -> Result<PathBuf, String> {
         let (new, target) = (self.path(&format!(".new.{}", std::process::id())), self.path(""));
         if is_complete(&target) {
@@ -144,7 +146,7 @@ impl LockedStore {
             .and_then(|()| fs::rename(&new, &target).map_err(with_path));
         match filled {
             Ok(()) => Ok(target),
-            // Without locks another process may have been faster.
+            // Without locks another process may have finished first.
             Err(error) => {
                 let _ = fs::remove_dir_all(&new);
                 if is_complete(&target) { Ok(target) } else { Err(error) }
@@ -156,8 +158,8 @@ impl LockedStore {
         self.folder.join(format!("{}{end}", self.key))
     }
 
-    /// Removes what processes left that ended before they had compiled all, and a folder that has been damaged. Without a lock they may not have
-    /// ended.
+    /// Removes leftovers of processes that ended before they had compiled everything, and a damaged folder.
+    /// Without a lock those processes may still be running.
     fn remove_leftovers(&self) {
         if self.lock.is_none() {
             return;
@@ -166,7 +168,8 @@ impl LockedStore {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let left = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&start));
         for folder in left.map(|entry| entry.path()).chain([self.path("")]) {
-            // What cannot be removed is in the way of no other name, or the new folder cannot be renamed, which is told.
+            // A leftover that stays blocks no other name; otherwise the rename of the new folder fails and is
+            // reported.
             let _ = fs::remove_dir_all(folder);
         }
     }

@@ -1,7 +1,9 @@
-//! The symbols of the compiled procedures: a profiling library may define `mpi_send_` itself, and calls `pmpi_send_`.
+//! The symbols of the compiled procedures, for profiling: a library may define `mpi_send_` itself, and calls
+//! `pmpi_send_`.
 //!
-//! Owns the words for `nm` and `objcopy`. Each procedure gets a second symbol with the prefix P, and its own becomes weak, so that a definition
-//! elsewhere wins without an error. References stay as they are: a weak one would pull no object out of an archive.
+//! Owns the words for `nm` and `objcopy`. Each procedure gets a second symbol with the prefix P, and its own
+//! becomes weak. So another definition has precedence without an error. References stay unchanged: a weak one
+//! would pull no object out of an archive.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,7 +14,7 @@ use super::commands::{RunError, run_in, said_in};
 /// Gives the procedures of an object file in a folder their second symbols.
 ///
 /// # Errors
-/// A command of binutils fails or is not there.
+/// A command of binutils fails or does not exist.
 pub fn profile(folder: &Path, object: &str) -> Result<(), RunError> {
     let said = said_in(folder, &["nm", "-g", "--defined-only", "-P", object].map(OsString::from))?;
     let words: String = said.lines().filter_map(words).collect();
@@ -22,7 +24,7 @@ pub fn profile(folder: &Path, object: &str) -> Result<(), RunError> {
     fs::remove_file(folder.join(file)).map_err(RunError::NotStarted)
 }
 
-/// The words for a line of `nm`: name, kind, place and length. None if it is no procedure of MPI.
+/// Returns the words for a line of `nm` (name, kind, place and length); none if it is no procedure of MPI.
 fn words(line: &str) -> Option<String> {
     let mut columns = line.split_whitespace();
     let (name, kind, place) = (columns.next()?, columns.next()?, columns.next()?);

@@ -1,4 +1,4 @@
-//! `canele info --profile`: the profile that counts here, where it comes from, and whether it describes this machine.
+//! `canele info --profile`: the profile in use, its source, and its match with this machine.
 
 mod picture;
 mod words;

@@ -7,7 +7,8 @@ use crate::bench::axis_time;
 
 /// Lengths from the first to the last power of two, in bytes.
 const LENGTHS: std::ops::RangeInclusive<u32> = 10..=23;
-/// Cache lines that pass between both ends beside the bytes: the word that the message is there, and the word that it was taken.
+/// Cache lines that pass between both ends beside the bytes: the word that announces the message, and the
+/// word that acknowledges it.
 const LINES: f64 = 2.0;
 
 /// Returns the picture as SVG.
@@ -48,7 +49,8 @@ fn chart(profile: &Profile) -> Chart {
     }
 }
 
-/// What the picture shows, in words: the fastest way of a long message between processors with caches of their own.
+/// Returns the result of the picture in words: the fastest way of a long message between processors with
+/// their own caches.
 fn caption(host: &HostProfile) -> String {
     let single = host
         .single_copy
@@ -73,7 +75,7 @@ mod tests {
         for curve in &chart.curves {
             assert!(curve.points.windows(2).all(|two| two[0].1 < two[1].1), "{}", curve.name);
         }
-        // 1 MB: two lines of 180 ns, a call of 600 ns, and 36 GB/s.
+        // The case is 1 MB: two lines of 180 ns, a call of 600 ns, and 36 GB/s.
         let (bytes, ns) = chart.curves[3].points[10];
         assert_eq!((bytes, ns.round()), (1048576.0, (960.0f64 + 1048576.0 / 36.0).round()));
         assert!(chart.caption.contains("both ends copy, 36.0 GB/s"), "{}", chart.caption);

@@ -1,4 +1,4 @@
-//! A profile as people read it.
+//! The text of a profile for people.
 
 use canele_chart::size;
 use canele_profile::{HostProfile, LoadedProfile, MeasuredProfile, NetworkProfile, PAIRS, ProfileSource};
@@ -90,7 +90,7 @@ fn of_network(network: &NetworkProfile) -> String {
     format!("network      {name}: {latency} latency, {packet} a packet, {}", rate(*bytes_per_us))
 }
 
-/// A rate in bytes per microsecond, in words.
+/// Returns a rate in bytes per microsecond, in words.
 fn rate(bytes_per_us: u32) -> String {
     format!("{:.1} GB/s", f64::from(bytes_per_us) / 1000.0)
 }
