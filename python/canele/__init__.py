@@ -46,6 +46,7 @@ from canele._native import (
     wait_any,
     wait_some,
 )
+from canele._run import run
 from canele.errors import (
     Cancelled,
     CutOff,
@@ -65,13 +66,15 @@ from canele.errors import (
     PeerFailed,
     PeerFinished,
     PeerLost,
+    RankFailed,
     Refused,
     RegionLost,
     Truncated,
+    Unpicklable,
     Unreachable,
 )
 
 __all__ = [
     "ANY_SOURCE", "ANY_TAG", "Channel", "Flow", "Job", "Mailbox", "MailboxSender", "Matched", "Message", "Notice", "Op", "Region",
-    "RemoteRegion", "Request", "Status", "__version__", "errors", "wait_all", "wait_any", "wait_some", *errors.__all__,
+    "RemoteRegion", "Request", "Status", "__version__", "errors", "run", "wait_all", "wait_any", "wait_some", *errors.__all__,
 ]

@@ -13,13 +13,14 @@ import argparse
 import json
 import os
 import pickle
-import shutil
 import statistics
 import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Callable
+
+from canele._launch import find_command
+from canele.errors import LauncherError
 
 BATCHES = 20
 LARGE = 1 << 20
@@ -178,21 +179,12 @@ def has_mpi4py() -> bool:
     return importlib.util.find_spec("mpi4py") is not None
 
 
-def launcher() -> str:
-    """The command `canele`: the one beside this interpreter, which need not be in PATH, or else the one that is."""
-    beside = os.path.join(sysconfig.get_path("scripts"), "canele")
-    found = beside if os.access(beside, os.X_OK) else shutil.which("canele")
-    if found is None:
-        sys.exit(f"canele.bench: there is no command canele, neither in {os.path.dirname(beside)} nor in PATH: install it, or put its folder into PATH")
-    return found
-
-
 def run_rounds(rounds: int, quick: bool) -> None:
     libraries = ["canele", "mpi4py"] if has_mpi4py() else ["canele"]
     results: dict[str, list[dict[str, float]]] = {library: [] for library in libraries}
     for _ in range(rounds):
         for library in libraries:
-            command = [launcher(), "run", "-n", "2", sys.executable, "-m", "canele.bench", "--json", "--library", library]
+            command = [find_command(), "run", "-n", "2", sys.executable, "-m", "canele.bench", "--json", "--library", library]
             done = subprocess.run([*command, *(["--quick"] if quick else [])], check=True, stdout=subprocess.PIPE, text=True, timeout=300)
             results[library].append(json.loads(done.stdout))
     print(table(results))
@@ -214,5 +206,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired, LauncherError) as error:
         sys.exit(f"canele.bench: {error}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 __all__ = [
     "Cancelled", "CutOff", "Deadline", "Error", "Finished", "Forked", "LauncherError", "LengthMismatch", "MailboxClosed", "NameTaken",
-    "NetworkError", "NoSenderLeft", "NoSuchRank", "OutOfMemory", "OutOfRange", "PeerFailed", "PeerFinished", "PeerLost", "Refused",
-    "RegionLost", "Truncated", "Unreachable",
+    "NetworkError", "NoSenderLeft", "NoSuchRank", "OutOfMemory", "OutOfRange", "PeerFailed", "PeerFinished", "PeerLost", "RankFailed",
+    "Refused", "RegionLost", "Truncated", "Unpicklable", "Unreachable",
 ]
 
 
@@ -97,3 +99,11 @@ class Forked(Error):
 
 class Finished(Error):
     """The job was finished by this rank."""
+
+
+class RankFailed(Error):
+    """A rank of a job that `canele.run` started has failed, and with it the job. Its exception, if it raised one, is the cause."""
+
+
+class Unpicklable(Error, pickle.PicklingError):
+    """An object cannot be sent to another process, or cannot be loaded there."""

@@ -1,0 +1,137 @@
+"""Starts jobs from a process that is no rank of them.
+
+Owns the launcher's process, passes on what the ranks print, and remembers how ranks ended by the launcher's word. Never talks to a rank."""
+
+from __future__ import annotations
+
+import codecs
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from canele.errors import LauncherError
+
+# How the launcher says that a rank has failed.
+END_OF_RANK = re.compile(r"canele: rank (\d+) ((?:was|exited|ended) [^;]*)")
+# Lines of standard error that an error quotes.
+QUOTED_LINES = 8
+# Seconds that a launcher has to end its ranks after it was asked to.
+GRACE = 20.0
+
+
+def find_command() -> str:
+    """Returns the path of the command `canele`: the one beside this interpreter, as the wheel installs it, or else the first in PATH."""
+    beside = os.path.join(sysconfig.get_path("scripts"), "canele")
+    found = beside if os.access(beside, os.X_OK) else shutil.which("canele")
+    if found is None:
+        raise LauncherError(
+            f"there is no command canele, neither in {os.path.dirname(beside)} nor in PATH: install Canelé's wheel, or put the command's folder into PATH"
+        )
+    return found
+
+
+def refuse_in_rank(what: str, advice: str) -> None:
+    """Raises LauncherError if this process is a rank of a job, which cannot start another one by `what`."""
+    rank = os.environ.get("CANELE_RANK")
+    if rank is not None:
+        raise LauncherError(f"{what} starts a job, and this process is rank {rank} of {os.environ.get('CANELE_SIZE')} of one: {advice}")
+
+
+class Launch:
+    """A running `canele run`, whose ranks print on this process's standard output and error."""
+
+    def __init__(self, options: Sequence[str], program: Sequence[str], on_end: Callable[[int], None] | None = None) -> None:
+        """Starts it. `on_end` is called with each rank that the launcher says to have failed, in a thread of this object."""
+        # In a group of its own: an interrupt from the keyboard is this process's, which decides what becomes of the job.
+        self._process = subprocess.Popen(
+            [find_command(), "run", *options, *program],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, process_group=0,
+        )
+        self._on_end = on_end
+        self._ends: dict[int, str] = {}
+        self._last_lines: collections.deque[str] = collections.deque(maxlen=QUOTED_LINES)
+        self._changed = threading.Condition()
+        self._has_ended = False
+        self._forwarders = [threading.Thread(target=self._forward, args=(name,), daemon=True) for name in ("stdout", "stderr")]
+        for forwarder in self._forwarders:
+            forwarder.start()
+
+    @property
+    def pid(self) -> int:
+        """The launcher's process."""
+        return self._process.pid
+
+    def how_rank_ended(self, rank: int, timeout: float = 2.0) -> str | None:
+        """Returns how a rank failed, in the launcher's words, which may follow the end of the rank's connection a little later."""
+        with self._changed:
+            self._changed.wait_for(lambda: rank in self._ends or self._has_ended, timeout)
+            return self._ends.get(rank)
+
+    def last_lines(self) -> str:
+        """Returns the last lines of standard error of launcher and ranks."""
+        return "\n".join(self._last_lines)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits until launcher and ranks have ended and all that they printed was passed on. Returns the exit status.
+
+        Raises subprocess.TimeoutExpired."""
+        status = self._process.wait(timeout)
+        for forwarder in self._forwarders:
+            forwarder.join(timeout)
+        return status
+
+    def end(self) -> int:
+        """Ends the job. Returns the exit status."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            return self.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self.wait(GRACE)
+
+    def _forward(self, name: Literal["stdout", "stderr"]) -> None:
+        stream = self._process.stdout if name == "stdout" else self._process.stderr
+        assert stream is not None, "both are pipes"
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        line = ""
+        with stream:
+            while data := stream.read(1 << 16):
+                text = decoder.decode(data)
+                write(name, text)
+                if name == "stderr":
+                    *lines, line = (line + text).split("\n")
+                    for complete in lines:
+                        self._note(complete)
+        if name == "stderr":
+            self._process.wait()
+            with self._changed:
+                self._has_ended = True
+                self._changed.notify_all()
+
+    def _note(self, line: str) -> None:
+        self._last_lines.append(line)
+        if found := END_OF_RANK.match(line):
+            rank = int(found[1])
+            with self._changed:
+                self._ends.setdefault(rank, found[2])
+                self._changed.notify_all()
+            if self._on_end:
+                self._on_end(rank)
+
+
+def write(name: Literal["stdout", "stderr"], text: str) -> None:
+    """Writes to this process's stream of today: notebooks and tests exchange it. A stream that fails loses the text, nothing else."""
+    stream = getattr(sys, name)
+    try:
+        stream.write(text)
+        stream.flush()
+    except (AttributeError, OSError, ValueError):
+        pass
