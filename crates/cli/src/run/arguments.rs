@@ -239,7 +239,7 @@ impl RunArguments {
         }
     }
 
-    /// `canele run -n RANKS COMMAND…` with everything else at its default.
+    /// Returns the arguments of `canele run -n RANKS COMMAND…`, with all others at their defaults.
     pub fn new(ranks: u32, command: Vec<OsString>) -> RunArguments {
         RunArguments {
             ranks: Some(ranks),
@@ -269,10 +269,10 @@ impl RunArguments {
         }
     }
 
-    /// The programs, split at `:`.
+    /// Returns the programs, split at `:`.
     ///
     /// # Errors
-    /// A text that says what is wrong with the command line.
+    /// Returns a text about the error in the command line.
     pub fn programs(&self) -> Result<Vec<Program>, String> {
         let many = self.command.iter().any(|argument| argument == OsStr::new(":"));
         if many && self.ranks.is_none() {

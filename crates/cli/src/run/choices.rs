@@ -13,7 +13,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// The value of the environment variable CANELE_WAIT.
+    /// Returns the value of the environment variable CANELE_WAIT.
     pub fn value(self) -> &'static str {
         match self {
             Wait::Adaptive => "adaptive",
@@ -42,7 +42,7 @@ pub enum Foreign {
 }
 
 impl Foreign {
-    /// The value of the environment variable CANELE_FOREIGN.
+    /// Returns the value of the environment variable CANELE_FOREIGN.
     pub fn value(self) -> &'static str {
         match self {
             Self::Refuse => "refuse",
@@ -66,7 +66,7 @@ pub enum InitialErrhandler {
 }
 
 impl InitialErrhandler {
-    /// The value of the environment variable CANELE_MPI_ERRHANDLER.
+    /// Returns the value of the environment variable CANELE_MPI_ERRHANDLER.
     pub fn value(self) -> &'static str {
         match self {
             Self::Fatal => "fatal",

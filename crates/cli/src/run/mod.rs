@@ -1,6 +1,6 @@
-//! `canele run`: reads the command line and has `canele_launch` run the job.
+//! `canele run`: reads the command line and lets `canele_launch` run the job.
 //!
-//! Owns the syntax and the exit statuses of wrong usage; the mechanism is the library's.
+//! Owns the syntax and the exit statuses of wrong usage; `canele_launch` does the rest.
 
 mod arguments;
 mod choices;
@@ -16,7 +16,8 @@ pub use place::HostOptions;
 
 use crate::{say, wrong_usage};
 
-/// Runs the job that `arguments` describe, to its end. With `output`, what its ranks print to standard output goes there.
+/// Runs the job that `arguments` describe, to its end. With `output`, the standard output of its ranks goes
+/// there.
 pub fn main(arguments: &RunArguments, output: Option<OwnedFd>) -> ExitCode {
     let result = arguments.job(output).map_err(StartError::Description).and_then(canele_launch::run);
     match result {

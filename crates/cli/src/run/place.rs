@@ -1,4 +1,5 @@
-//! Where the ranks of a job run: on hosts that are named, on those of a batch system's allocation, or here. Owns the options; reaches nothing.
+//! The hosts of a job's ranks: named hosts, those of a batch system's allocation, or this one. Owns the
+//! options; reaches nothing.
 
 use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::path::PathBuf;
@@ -29,21 +30,21 @@ pub struct HostOptions {
 }
 
 impl HostOptions {
-    /// Whether any hosts were named.
+    /// Returns true if any hosts were named.
     pub fn is_elsewhere(&self) -> bool {
         self.hosts.is_some() || self.hostfile.is_some() || self.rankfile.is_some()
     }
 
-    /// Returns true if all of these hosts are this one, and nothing says how another is reached.
+    /// Returns true if each host is this one and no option says how another host is reached.
     fn are_here(&self, hosts: &[NamedHost]) -> bool {
         let is_reached_otherwise = self.rsh.is_some() || self.canele.is_some();
         !is_reached_otherwise && hosts.iter().all(|host| is_here(&host.name))
     }
 
-    /// The hosts that were named, if any were.
+    /// Returns the named hosts, if any.
     ///
     /// # Errors
-    /// A text that says what is wrong with them.
+    /// Returns a text about the error in them.
     pub fn named_hosts(&self) -> Result<Option<Vec<NamedHost>>, String> {
         if let Some(list) = &self.hosts {
             return read_host_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
@@ -57,10 +58,10 @@ impl HostOptions {
         read_host_file(&text).map(Some).map_err(|text| wrong(&text))
     }
 
-    /// What the file of ranks says, if there is one.
+    /// Returns the content of the file of ranks, if there is one.
     ///
     /// # Errors
-    /// A text that says what is wrong with it.
+    /// Returns a text about the error in it.
     pub fn rankfile(&self) -> Result<Option<RankFile>, String> {
         let Some(path) = &self.rankfile else { return Ok(None) };
         let wrong = |text: &dyn std::fmt::Display| format!("--rankfile {}: {text}", path.display());
@@ -68,19 +69,19 @@ impl HostOptions {
         read_rank_file(&text).map(Some).map_err(|text| wrong(&text))
     }
 
-    /// How many ranks the hosts take, where they were named with numbers.
+    /// Returns the number of ranks that the hosts take, if they were named with numbers.
     ///
     /// # Errors
-    /// A text that says what is wrong with them.
+    /// Returns a text about the error in them.
     pub fn capacity(&self) -> Result<Option<u32>, String> {
         Ok(self.named_hosts()?.as_deref().map(capacity).transpose()?.flatten())
     }
 
-    /// Where the ranks run: on hosts that were named, on those of an allocation that has others than this one, or here. They go to them in
-    /// this order, unless a file names the host of each.
+    /// Returns the place of the ranks: named hosts, those of an allocation with other hosts, or this one. The
+    /// ranks are placed in `order`, unless a file names the host of each.
     ///
     /// # Errors
-    /// A text that says what is wrong with the hosts, or with the variables of the batch system.
+    /// Returns a text about the error in the hosts, or in the variables of the batch system.
     pub fn whereabouts(&self, order: RankOrder) -> Result<Whereabouts, String> {
         let HostOptions { rsh, canele, .. } = self;
         let placement = |hosts, order, usual: Option<&str>| Placement {
@@ -97,7 +98,7 @@ impl HostOptions {
             let order = self.rankfile()?.map_or(order, |file| RankOrder::Listed(file.host_of));
             return Ok(Whereabouts { placement: Some(placement(hosts, order, None)), capacity });
         }
-        // All of its ranks run here.
+        // All of its ranks run on this host.
         if let Some(file) = self.rankfile()? {
             return Ok(Whereabouts { placement: None, capacity: capacity(&file.hosts)? });
         }
@@ -113,10 +114,10 @@ impl HostOptions {
     }
 }
 
-/// Where the ranks of a job run.
+/// The place of a job's ranks.
 pub struct Whereabouts {
-    /// The hosts and how they are reached; none: here.
+    /// The hosts and the way to reach them; none for this host.
     pub placement: Option<Placement>,
-    /// How many ranks there is room for, if that is known.
+    /// The number of ranks that have room, if known.
     pub capacity: Option<u32>,
 }

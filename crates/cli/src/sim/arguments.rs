@@ -70,7 +70,7 @@ pub struct Campaign {
     pub json: bool,
 }
 
-/// A network and what it was called.
+/// A network and its name on the command line.
 #[derive(Clone, Debug)]
 pub struct Network {
     pub name: String,
@@ -95,7 +95,7 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 }
 
 impl Campaign {
-    /// What the programs are like.
+    /// Returns the properties of the programs.
     pub fn setup(&self) -> Setup {
         let has = |fault: &str| self.faults.iter().any(|asked| asked == fault);
         Setup {
@@ -107,7 +107,7 @@ impl Campaign {
         }
     }
 
-    /// The command that runs one seed of it.
+    /// Returns the command that runs one seed of it.
     pub fn replay(&self, seed: u64) -> String {
         let mut words = vec![format!("canele sim campaign --seeds {seed}..{}", u128::from(seed) + 1)];
         words.extend(self.net.iter().map(|net| format!("--net {}", net.name)));
@@ -182,7 +182,7 @@ pub enum ScaleOperation {
 }
 
 impl ScaleOperation {
-    /// What members do in it.
+    /// Returns the operation of the members.
     pub fn of_members(self) -> Operation {
         let root = Root::At(0);
         match self {
@@ -220,7 +220,7 @@ impl fmt::Display for ScaleOperation {
     }
 }
 
-/// The names of algorithms.
+/// Returns the parser for names of algorithms.
 fn algorithms() -> impl TypedValueParser<Value = Algorithm> {
     let names = Algorithm::ALL.map(Algorithm::name);
     PossibleValuesParser::new(names).map(|name| Algorithm::named(&name).expect("one of the names"))

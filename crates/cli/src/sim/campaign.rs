@@ -1,4 +1,4 @@
-//! Runs the seeds of a campaign, two at a time, and stops at the first that fails.
+//! Runs the seeds of a campaign, two at a time, and stops at the first failure.
 
 use std::ops::Range;
 use std::process::ExitCode;
@@ -13,10 +13,10 @@ use serde_json::json;
 use super::arguments::Campaign;
 use crate::{print, say, wrong_usage};
 
-/// Seeds that run at a time.
+/// Number of seeds that run at a time.
 const THREADS: usize = 2;
 
-/// Exit status 0 if every seed is well, 1 at the first that is not.
+/// Returns exit status 0 if every seed succeeds, 1 at the first failure.
 pub fn main(asked: &Campaign) -> ExitCode {
     let setup = asked.setup();
     if setup.faults.deaths && setup.faults.packets {
@@ -24,7 +24,7 @@ pub fn main(asked: &Campaign) -> ExitCode {
             "--faults deaths,packets: ranks do not die where packets go wrong; ask for one of the two",
         );
     }
-    // A program that panics has failed, which is told once, below.
+    // A program that panics has failed; that is reported once, below.
     std::panic::set_hook(Box::new(|_| {}));
     let style = ProgressStyle::with_template("[{bar:40}] {pos}/{len} seeds, {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -52,7 +52,7 @@ pub fn main(asked: &Campaign) -> ExitCode {
     }
 }
 
-/// How a campaign of so many seeds and seconds ended.
+/// Returns the result of a campaign with this number of seeds and seconds.
 fn json(asked: &Campaign, (seeds, seconds): (u64, f64), failure: Option<&FailedSeed>) -> String {
     let failure = failure.map(|failure| {
         json!({ "seed": failure.seed, "what": failure.to_string(), "replay": asked.replay(failure.seed) })
@@ -60,7 +60,7 @@ fn json(asked: &Campaign, (seeds, seconds): (u64, f64), failure: Option<&FailedS
     json!({ "seeds": seeds, "seconds": seconds, "failure": failure }).to_string()
 }
 
-/// The first failure: of the seeds that ran until one failed, the lowest.
+/// Returns the first failure: among the seeds that ran until one failed, the lowest.
 fn run_all(
     seeds: Range<u64>,
     run: impl Fn(u64) -> Result<(), FailedSeed> + Sync,

@@ -1,7 +1,7 @@
 //! `canele sim`: simulated networks.
 //!
-//! Owns how simulations are asked for and told about, and the driving of many ranks (`scale`). What campaigns simulate, and
-//! what is right there, is decided elsewhere.
+//! Owns the options and the output of simulations, and the driver of many ranks (`scale`). The crate
+//! `canele_sim` decides what campaigns simulate and what is correct there.
 
 mod arguments;
 mod campaign;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub use arguments::SimArguments;
 use arguments::Sort;
 
-/// Simulates what is asked for.
+/// Runs the requested simulation.
 pub fn main(arguments: &SimArguments) -> ExitCode {
     match &arguments.sort {
         Sort::Campaign(asked) => campaign::main(asked),

@@ -1,9 +1,9 @@
-//! `canele top`: what the ranks of running jobs do and move, again and again.
+//! `canele top`: shows repeatedly the activity and traffic of the ranks of running jobs.
 //!
 //! ```text
 //! launchers ──▶ JobReport ──▶ rates (what has changed since the last report) ──▶ table ──▶ the terminal (screen), or printed once
 //! ```
-//! Owns the pace and which jobs are shown. What ranks do and have counted is asked of their launchers.
+//! Owns the pace and the choice of jobs. Their launchers report the activity and the counters of ranks.
 
 mod rates;
 mod screen;
@@ -50,14 +50,14 @@ const EXAMPLES: &str = "Examples:
 Keys: q ends it, r, w, m sort by rank, by waiting, by what is moved; arrows, Page up and Page down scroll.
 Waiting is the share of time in which a rank waited in the library; a rank that does not come by the library shows no figures.";
 
-/// A number of seconds.
+/// Parses a number of seconds.
 fn pause(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text} is no pause: give seconds from 0.05 to 3600");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     if (0.05..=3600.0).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
 }
 
-/// Shows the jobs until it is told to end, or those named have ended.
+/// Shows the jobs until a key ends it, or the named jobs have ended.
 pub fn main(arguments: &TopArguments) -> ExitCode {
     let mut rates = Rates::default();
     let mut look = || look(&arguments.jobs, &mut rates);
@@ -77,10 +77,10 @@ pub fn main(arguments: &TopArguments) -> ExitCode {
     }
 }
 
-/// What the jobs do now, compared with the last look: these, or all.
+/// Returns the present rates of these jobs, or of all, compared with the last call.
 ///
 /// # Errors
-/// None of those that are named can be asked.
+/// None of the named jobs can be asked.
 fn look(named: &[u32], rates: &mut Rates) -> Result<Vec<JobRates>, String> {
     let reports = if named.is_empty() {
         jobs::running()
@@ -96,7 +96,7 @@ fn look(named: &[u32], rates: &mut Rates) -> Result<Vec<JobRates>, String> {
     Ok(rates.since_the_last(reports))
 }
 
-/// Two looks, of which the first only gives the second something to compare with.
+/// Looks twice, because the second look needs a first one for comparison.
 fn twice(
     pause: Duration,
     look: &mut impl FnMut() -> Result<Vec<JobRates>, String>,
@@ -106,7 +106,7 @@ fn twice(
     look()
 }
 
-/// A line for each look, until there is nothing to tell.
+/// Prints a line for each look, until all jobs have ended.
 fn print_lines(
     arguments: &TopArguments,
     mut look: impl FnMut() -> Result<Vec<JobRates>, String>,
@@ -118,7 +118,7 @@ fn print_lines(
             return Ok(());
         }
         thread::sleep(arguments.every);
-        // The jobs that were named have ended.
+        // On an error the named jobs have ended.
         match look() {
             Ok(now) => jobs = now,
             Err(_) => return Ok(()),

@@ -1,4 +1,4 @@
-//! What jobs do per second: the difference of two reports.
+//! The rates of jobs per second: the difference of two reports.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,24 +8,24 @@ use serde::Serialize;
 
 use crate::jobs::{PROTOCOLS, counter};
 
-/// What a job does at a time.
+/// The present activity of a job.
 #[derive(Debug, Serialize)]
 pub struct JobRates {
     /// The launcher's process.
     pub job: u32,
     /// Programs and arguments as given.
     pub command: String,
-    /// Since the start.
+    /// Seconds since the start.
     pub seconds: f64,
-    /// How many ranks are in which state.
+    /// Number of ranks in each state.
     pub states: BTreeMap<&'static str, u32>,
-    /// How many rails between hosts it has.
+    /// Number of its rails between hosts.
     pub rails: usize,
     /// One entry per rank, in order.
     pub ranks: Vec<RankRates>,
 }
 
-/// What a rank does at a time.
+/// The present activity of a rank.
 #[derive(Debug, Serialize)]
 pub struct RankRates {
     /// Its number.
@@ -34,15 +34,15 @@ pub struct RankRates {
     pub host: String,
     /// Its process there, if started.
     pub pid: Option<u32>,
-    /// What it does, in a word.
+    /// Its activity, in one word.
     pub state: &'static str,
-    /// The same in more words.
+    /// Its activity, in more words.
     pub doing: String,
-    /// What it moves; nothing if it has not come by to tell, or there is no earlier report.
+    /// Its traffic; none if it did not report, or there is no earlier report.
     pub moves: Option<Moves>,
 }
 
-/// What a rank moves per second.
+/// The traffic of a rank per second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Moves {
     /// Messages sent.
@@ -53,20 +53,20 @@ pub struct Moves {
     pub received_bytes_per_s: f64,
     /// Bytes sent over each TCP rail.
     pub rails_bytes_per_s: Vec<f64>,
-    /// The share of the time in which it waited, 0 to 1.
+    /// The share of the time in waits, 0 to 1.
     pub waiting: f64,
-    /// How often it slept.
+    /// Number of sleeps per second.
     pub sleeps_per_s: f64,
 }
 
-/// The last report of each rank of each job that came by.
+/// The last report of each rank of each job that reported.
 #[derive(Debug, Default)]
 pub struct Rates {
     last: HashMap<(u32, u32), (f64, RankReport)>,
 }
 
 impl Rates {
-    /// What the jobs of these reports do, compared with the last reports.
+    /// Returns the activity of the jobs of these reports, compared with the last reports.
     pub fn since_the_last(&mut self, reports: Vec<JobReport>) -> Vec<JobRates> {
         let running: Vec<u32> = reports.iter().map(|report| report.job).collect();
         self.last.retain(|(job, _), _| running.contains(job));
@@ -85,7 +85,7 @@ impl Rates {
     fn of_rank(&mut self, job: u32, seconds: f64, rails: usize, report: RankReport) -> RankRates {
         let key = (job, report.rank);
         let earlier = self.last.get(&key);
-        // One that has not come by since keeps what it told: the difference will be over all of that time.
+        // The old report of a rank without a new one is kept: the next difference covers the whole time.
         let moves = earlier
             .filter(|(then, _)| report.current && seconds > *then)
             .map(|(then, earlier)| moved(earlier, &report, seconds - then, rails));
@@ -105,7 +105,7 @@ impl Rates {
     }
 }
 
-/// What a rank moved per second, in so many of them.
+/// Returns the traffic of a rank per second, over this number of seconds.
 fn moved(earlier: &RankReport, now: &RankReport, seconds: f64, rails: usize) -> Moves {
     let grown = |name: &str| counter(now, name).saturating_sub(counter(earlier, name)) as f64 / seconds;
     let all = |what: &str| PROTOCOLS.iter().map(|protocol| grown(&format!("{protocol}_{what}"))).sum();
@@ -120,7 +120,7 @@ fn moved(earlier: &RankReport, now: &RankReport, seconds: f64, rails: usize) -> 
     }
 }
 
-/// What a rank does, in a word.
+/// Returns the activity of a rank, in one word.
 fn state(rank: &RankReport) -> &'static str {
     match activity(rank) {
         Activity::Starting => "starting",

@@ -1,4 +1,4 @@
-//! The table on the whole terminal, drawn again and again, and the keys.
+//! The table on the whole terminal, redrawn repeatedly, and the keys.
 
 use std::time::Instant;
 
@@ -14,10 +14,10 @@ use super::table::{self, RowOrder, TopRow};
 
 const KEYS: &str = "q ends · r w m sort by rank, waiting, moved · arrows scroll";
 
-/// Shows what each look gives until a key ends it.
+/// Shows the result of each look until a key ends it.
 ///
 /// # Errors
-/// The terminal cannot be used, or the jobs that were named have ended.
+/// The terminal cannot be used, or the named jobs have ended.
 pub fn show(
     arguments: &TopArguments,
     look: impl FnMut() -> Result<Vec<JobRates>, String>,
@@ -29,7 +29,7 @@ pub fn show(
     ended
 }
 
-/// What is shown, and from where on.
+/// The shown jobs, and the first visible row.
 struct View {
     jobs: Vec<JobRates>,
     order: RowOrder,
@@ -60,7 +60,7 @@ fn run(
 }
 
 impl View {
-    /// Does what a key says; false if it says to end.
+    /// Handles a key; returns false for the key that ends it.
     fn handle(&mut self, event: &Event) -> bool {
         let Event::Key(key) = event else { return true };
         if key.kind == KeyEventKind::Release {
@@ -94,7 +94,7 @@ impl View {
     }
 }
 
-/// Ranks that compute are green, those that wait yellow, those that are stopped red.
+/// Returns a coloured line: ranks that compute are green, those that wait yellow, stopped ones red.
 fn styled(row: &TopRow) -> Line<'_> {
     let style = match row.state {
         None => Style::new().add_modifier(Modifier::BOLD),

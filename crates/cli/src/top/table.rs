@@ -1,4 +1,4 @@
-//! What jobs do, as lines of text.
+//! The activity of jobs, as lines of text.
 
 use std::cmp::Reverse;
 
@@ -18,16 +18,16 @@ pub enum RowOrder {
     Moved,
 }
 
-/// A line, and what it is about.
+/// A line, and the state of its rank.
 #[derive(Debug)]
 pub struct TopRow {
-    /// As it is printed.
+    /// The printed text.
     pub text: String,
-    /// The state of the rank that it is about; the lines of jobs have none.
+    /// The state of its rank; lines of jobs have none.
     pub state: Option<&'static str>,
 }
 
-/// All lines of these jobs.
+/// Returns all lines of these jobs.
 pub fn rows(jobs: &[JobRates], order: RowOrder) -> Vec<TopRow> {
     if jobs.is_empty() {
         let text = "no job of yours runs on this host: look where its launcher runs".into();
@@ -43,7 +43,7 @@ pub fn rows(jobs: &[JobRates], order: RowOrder) -> Vec<TopRow> {
     rows
 }
 
-/// The same, to be printed.
+/// Returns the lines as one text to print.
 pub fn text(jobs: &[JobRates], order: RowOrder) -> String {
     rows(jobs, order).into_iter().map(|row| row.text).collect::<Vec<_>>().join("\n")
 }
@@ -77,7 +77,8 @@ fn of_job(job: &JobRates, order: RowOrder) -> Vec<TopRow> {
     rows
 }
 
-/// `job 4711: ./laplace 2000, running for 12.3 s: 3 compute, 1 waits; 1.20 M messages and 3.40 GB per second`.
+/// Returns a text like `job 4711: ./laplace 2000, running for 12.3 s: 3 compute, 1 waits; 1.20 M messages and
+/// 3.40 GB per second`.
 fn title(job: &JobRates) -> String {
     let states: Vec<_> = job.states.iter().map(|(state, count)| format!("{count} {state}")).collect();
     let moves = job.ranks.iter().filter_map(|rank| rank.moves.as_ref());
@@ -118,7 +119,7 @@ fn speed(bytes_per_s: f64) -> String {
     format!("{}/s", amount(bytes_per_s as u64))
 }
 
-/// Three digits or four, and what they count.
+/// Returns three or four digits with their unit.
 fn number(count: f64) -> String {
     match count {
         ..1e4 => format!("{count:.0}"),

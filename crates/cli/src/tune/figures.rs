@@ -1,4 +1,5 @@
-//! How measured figures become a profile. What was not measured keeps the built-in figure, and is named.
+//! Converts measured figures into a profile. A figure that was not measured keeps its built-in value, and is
+//! named.
 
 use canele_profile::{
     HostProfile, MachineIdentity, MeasuredProfile, NetworkProfile, PAIRS, ProcessorDistance, Profile,
@@ -9,10 +10,11 @@ use super::plan::{MachineCost, MeasurementPlan, Nearness, PIECES};
 use super::worker::LONG_BYTES;
 use crate::bench::statistics::{median, spread};
 
-/// Pieces whose rates differ by less than this part count as equally fast: the smallest of them is taken, which needs least memory.
+/// Relative difference below which the rates of pieces count as equal: the smallest of them is taken, which
+/// needs least memory.
 const EQUALLY_FAST: f64 = 0.03;
 
-/// The profile, and what the table shows of its figures.
+/// The profile, and the rows of the table about its figures.
 pub struct TunedProfile {
     pub profile: MeasuredProfile,
     pub rows: Vec<TunedRow>,
@@ -25,14 +27,15 @@ pub struct TunedRow {
     pub key: String,
     pub value: u32,
     pub unit: &'static str,
-    /// How far the quartiles of the rounds are apart, as a part of the median; none of a figure that was not measured.
+    /// The distance of the rounds' quartiles, relative to the median; none for a figure that was not
+    /// measured.
     pub spread: Option<f64>,
-    /// What else is to be said of it.
+    /// A further remark on it.
     pub remark: String,
 }
 
 impl TunedProfile {
-    /// Makes a profile of the figures of a plan's measurements, in nanoseconds, one of each round.
+    /// Makes a profile from the figures of a plan's measurements, in nanoseconds, one per round.
     pub fn new(machine: &MachineIdentity, plan: &MeasurementPlan, figures: &[Vec<f64>]) -> Self {
         let built_in = Profile::built_in_for(machine).host;
         let mut taken = TakenFigures { plan, figures, rows: Vec::new() };
@@ -63,7 +66,7 @@ impl TunedProfile {
 }
 
 const RATE: &str = "B/µs";
-/// Why a figure is missing that is measured everywhere.
+/// The reason for a missing figure that is measured everywhere.
 const NOT_FINITE: &str = "the measurement gave no number";
 
 /// A figure over all rounds.
@@ -75,13 +78,13 @@ struct MeasuredFigure {
 }
 
 impl MeasuredFigure {
-    /// The rate of a long message in bytes per microsecond, of its time in nanoseconds.
+    /// Returns the rate of a long message in bytes per microsecond, from its time in nanoseconds.
     fn into_rate(self) -> Self {
         Self { median: LONG_BYTES as f64 * 1000.0 / self.median, ..self }
     }
 }
 
-/// The figures as they are taken into the profile.
+/// The collection of figures for the profile.
 struct TakenFigures<'a> {
     plan: &'a MeasurementPlan,
     figures: &'a [Vec<f64>],
@@ -118,7 +121,7 @@ impl TakenFigures<'_> {
         host
     }
 
-    /// Takes a figure into the profile if it was measured, and remembers how, or `why_not`.
+    /// Takes a measured figure into the profile, and stores its spread, or `why_not`.
     fn take(
         &mut self,
         key: &str,
@@ -136,7 +139,7 @@ impl TakenFigures<'_> {
         self.rows.push(TunedRow { key: key.into(), value: *value, unit, spread, remark });
     }
 
-    /// A measurement in nanoseconds; nothing if it was not made.
+    /// Returns a measurement in nanoseconds; none if it was not made.
     fn nanoseconds(&self, cost: MachineCost) -> Option<MeasuredFigure> {
         let place = self.plan.measurements.iter().position(|measurement| measurement.what == cost)?;
         let figures = self.figures.get(place)?.iter().copied();
@@ -148,7 +151,7 @@ impl TakenFigures<'_> {
         })
     }
 
-    /// A figure of this nearness, or that of the only pair of processors.
+    /// Returns a figure for this nearness, or that of the only pair of processors.
     fn nearest(&self, nearness: Nearness, cost: impl Fn(Nearness) -> MachineCost) -> Option<MeasuredFigure> {
         self.nanoseconds(cost(nearness)).or_else(|| {
             let near = self.nanoseconds(cost(Nearness::Near))?;
@@ -156,7 +159,7 @@ impl TakenFigures<'_> {
         })
     }
 
-    /// The best piece of a ring, and the rate with it.
+    /// Takes the best piece of a ring, and the rate with it.
     fn ring(&mut self, nearness: Nearness, value: &mut u32, best_piece: &mut u32) {
         let rate = |piece: u32| {
             let of = self.nearest(nearness, |nearness| MachineCost::Ring(nearness, piece))?;
@@ -170,7 +173,7 @@ impl TakenFigures<'_> {
         self.take(&format!("host.ring.{nearness}_piece"), (best_piece, "B"), piece, NOT_FINITE);
     }
 
-    /// What one copy by the kernel costs; nothing where the kernel refuses it.
+    /// Returns the costs of single copies by the kernel; none if the kernel refuses them.
     fn single_copy(&mut self, built_in: &HostProfile) -> Option<SingleCopyRates> {
         let call = self.nanoseconds(MachineCost::SingleCall)?;
         let mut single = built_in.single_copy.or(HostProfile::OWN_CACHES.single_copy)?;
@@ -180,8 +183,8 @@ impl TakenFigures<'_> {
         Some(single)
     }
 
-    /// Replaces the built-in `rates` by those of as many pairs as there are processors for. For more pairs the built-in ones say how the last
-    /// one falls.
+    /// Replaces the built-in `rates` by those measured, for as many pairs as there are processors. For more
+    /// pairs the last one is scaled like the built-in ones.
     fn single_copy_rates(&mut self, name: &str, both_ends: bool, rates: &mut [u32; PAIRS.len()]) {
         let built_in = *rates;
         let mut last = None;
@@ -206,7 +209,7 @@ fn in_words(pairs: u32) -> String {
     if pairs == 1 { "1 pair".into() } else { format!("{pairs} pairs") }
 }
 
-/// A figure of a profile, which is never 0.
+/// Returns a figure of a profile, which is never 0.
 fn whole(figure: f64) -> u32 {
     figure.round().max(1.0) as u32
 }
@@ -220,14 +223,14 @@ mod tests {
         MachineIdentity { model: "X".into(), processors: 16, kernel: "6".into(), caches: Vec::new() }
     }
 
-    /// Three rounds of each measurement, as `of` says.
+    /// Makes three rounds of each measurement with the figures of `of`.
     fn tuned(plan: &MeasurementPlan, of: impl Fn(MachineCost) -> Vec<f64>) -> TunedProfile {
         let figures: Vec<Vec<f64>> =
             plan.measurements.iter().map(|measurement| of(measurement.what)).collect();
         TunedProfile::new(&machine(), plan, &figures)
     }
 
-    /// The time in which a long message has this rate.
+    /// Returns the time in which a long message has this rate.
     fn at(bytes_per_us: f64) -> f64 {
         LONG_BYTES as f64 * 1000.0 / bytes_per_us
     }
@@ -243,7 +246,7 @@ mod tests {
             MachineCost::Line(ProcessorDistance::SharedL3) => vec![90.0, 100.0, 300.0],
             MachineCost::Copy(Nearness::Near) => vec![at(30_000.0); 3],
             MachineCost::Copy(Nearness::Far) => vec![at(15_000.0); 3],
-            // 16 KB are best, 8 KB hardly less fast.
+            // Pieces of 16 KB are best, those of 8 KB hardly slower.
             MachineCost::Ring(_, piece) => vec![
                 at(match piece {
                     8192 => 9900.0,
@@ -266,7 +269,7 @@ mod tests {
         let single = host.single_copy.unwrap();
         assert_eq!((single.call_ns, single.one_end[..4].to_vec()), (700, vec![15_000, 7500, 3750, 1875]));
         assert_eq!((host.wakeup_ns, host.system_call_ns), (5, 5));
-        // Beyond the processors the rate falls as the built-in one does: 10,000 to 6000.
+        // Beyond the processors the rate falls like the built-in one: 10,000 to 6000.
         assert_eq!(single.one_end[4], 1875 * 6 / 10);
         assert_eq!(
             tuned.profile.not_measured,

@@ -1,6 +1,8 @@
-//! How `canele tune` starts its workers, shows their progress, and ends them together. Measures nothing itself.
+//! Starts the workers of `canele tune`, shows their progress, and ends them together. Measures nothing
+//! itself.
 //!
-//! Workers are plain children and no job: in an allocation of a batch system, too, they measure this machine.
+//! Workers are plain children and not a job: so they measure this machine even in an allocation of a batch
+//! system.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
@@ -16,10 +18,10 @@ use super::plan::MeasurementPlan;
 use super::worker::{WorkerNote, WorkerOrder};
 use crate::bench::Failure;
 
-/// How often the workers are looked at.
+/// Interval between checks of the workers.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The workers; those that are left are killed when it is dropped.
+/// The workers; dropping this kills the remaining ones.
 struct Workers(Vec<Child>);
 
 impl Drop for Workers {
@@ -32,7 +34,7 @@ impl Drop for Workers {
     }
 }
 
-/// Makes all measurements; the answer has the figures of each, in nanoseconds, one of each round.
+/// Makes all measurements; returns the figures of each in nanoseconds, one per round.
 ///
 /// # Errors
 /// A worker failed.
@@ -58,7 +60,7 @@ pub fn measure(plan: &MeasurementPlan) -> Result<Vec<Vec<f64>>, Failure> {
     let bar = ProgressBar::new(count as u64).with_style(style.progress_chars("=> "));
     let notes = std::thread::Builder::new().spawn(move || read_notes(output, &bar))?;
     let ended = await_workers(&mut workers.0);
-    // Worker 0 is gone then, and its output ends.
+    // Worker 0 has ended by then, and so has its output.
     drop(workers);
     let figures = notes.join().map_err(|_| "the reader of the workers' notes panicked")?;
     ended?;

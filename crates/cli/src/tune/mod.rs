@@ -1,7 +1,7 @@
-//! `canele tune`: measures what this machine costs and writes its profile.
+//! `canele tune`: measures the costs of this machine and writes its profile.
 //!
-//! Owns the order of the measurements and how their figures become a profile. The loops are those of [`canele_mem::limits`]; what a profile
-//! is and where it lies says `canele_profile`.
+//! Owns the order of the measurements and the conversion of their figures into a profile. The loops are those
+//! of [`canele_mem::limits`]. `canele_profile` defines the profile and its place.
 //!
 //! ```text
 //! canele tune ─▶ job of this executable: canele tune-worker ORDER
@@ -68,7 +68,7 @@ Examples:
   canele tune --check                     how far the estimates are from what messages and collectives take
   canele tune --check=collectives --ranks 8 --bytes 8,64K --json";
 
-/// Measures and writes. Answers 2 for wrong usage, 1 for a failure, else 0.
+/// Measures and writes the profile. Returns 2 for wrong usage, 1 for a failure, else 0.
 pub fn main(arguments: &TuneArguments) -> ExitCode {
     let (path, topology) = match check(arguments) {
         Ok(checked) => checked,
@@ -87,11 +87,11 @@ pub fn main(arguments: &TuneArguments) -> ExitCode {
     }
 }
 
-/// Where the profile is to be written, and on which processors it is measured.
+/// Returns the path of the profile, and the processors for the measurement.
 fn check(arguments: &TuneArguments) -> Result<(PathBuf, Topology), String> {
     arguments.check.refuse_wrong(arguments.output.is_some(), arguments.place.is_elsewhere())?;
     let path = arguments.output.clone().or_else(|| match arguments.check.check {
-        // Nothing is written.
+        // A check writes no file.
         Some(_) => Some(PathBuf::new()),
         None => user_path(),
     });
@@ -136,7 +136,7 @@ fn publish(tuned: &TunedProfile, path: &Path) -> Result<(), Failure> {
     Ok(std::io::stdout().lock().write_all(printable::lines(&table).as_bytes())?)
 }
 
-/// Writes the whole file or none: jobs that start meanwhile read the one before.
+/// Writes the whole file or none: jobs that start meanwhile read the previous one.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

@@ -1,4 +1,5 @@
-//! What the networks between two hosts cost, by the benchmarks: latency and rate of short messages, bandwidth of long ones.
+//! Measures the costs of the networks between two hosts by the benchmarks: latency and rate of short
+//! messages, bandwidth of long ones.
 //!
 //! Each network is measured alone, one job of two ranks after the other.
 
@@ -12,7 +13,7 @@ const LONG_BYTES: usize = 4 << 20;
 /// Bytes of a short message.
 const SHORT_BYTES: usize = 8;
 
-/// Refuses hosts between which two ranks cannot be.
+/// Refuses hosts that do not allow a job of two ranks on two hosts.
 pub fn check(place: &HostOptions) -> Result<(), String> {
     let hosts = place.named_hosts()?.map_or(0, |hosts| hosts.len());
     match (hosts, place.capacity()?) {
@@ -24,7 +25,7 @@ pub fn check(place: &HostOptions) -> Result<(), String> {
     }
 }
 
-/// Measures each network between the two hosts. Beside each profile are the spreads of its three figures.
+/// Measures each network between the two hosts. Returns each profile with the spreads of its three figures.
 ///
 /// # Errors
 /// A job failed, or no network connects the hosts.
@@ -50,7 +51,7 @@ pub fn measure(place: &HostOptions, is_quick: bool) -> Result<Vec<(NetworkProfil
     let all = run(Bench::Latency, SHORT_BYTES, "")?;
     let names = all.lines.first().and_then(|line| line.row.rails.clone()).unwrap_or_default();
     let of_network = |name: String| {
-        // The first job has used one network alone if there is no other one.
+        // If there is only one network, the first job has used it alone.
         let latency = if names.len() == 1 { all.clone() } else { run(Bench::Latency, SHORT_BYTES, &name)? };
         let rate = run(Bench::Rate, SHORT_BYTES, &name)?;
         let bandwidth = run(Bench::Bandwidth, LONG_BYTES, &name)?;
@@ -62,7 +63,7 @@ pub fn measure(place: &HostOptions, is_quick: bool) -> Result<Vec<(NetworkProfil
     }
 }
 
-/// The profile of a network of the fastest rows of three reports: latency, rate and bandwidth.
+/// Returns the profile of a network from the fastest rows of three reports: latency, rate and bandwidth.
 fn profile(name: String, reports: [&Report; 3]) -> Result<(NetworkProfile, [f64; 3]), Failure> {
     let fastest = |report: &Report| {
         let rows = report.lines.iter().filter_map(|line| Some((line.row.median_ns?, line.spread)));

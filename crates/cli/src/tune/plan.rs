@@ -1,4 +1,5 @@
-//! Which measurements are made, between which processors. Decided from the topology alone, before anything is started.
+//! The measurements and their processors. The plan depends on the topology only, and is made before anything
+//! is started.
 
 use std::fmt;
 
@@ -6,15 +7,15 @@ use canele_profile::{PAIRS, ProcessorDistance};
 use canele_sys::topology::Processor;
 use serde::{Deserialize, Serialize};
 
-/// Pieces of a ring that are tried, in bytes.
+/// The pieces of a ring to measure, in bytes.
 pub const PIECES: [u32; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
 
-/// Which caches two processors share, as far as copies differ by it.
+/// The caches that two processors share, as far as they affect copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Nearness {
-    /// They share a cache that holds messages.
+    /// The processors share a cache that holds messages.
     Near,
-    /// Each has its own.
+    /// Each processor has its own cache.
     Far,
 }
 
@@ -27,7 +28,7 @@ impl fmt::Display for Nearness {
     }
 }
 
-/// One figure to be measured.
+/// One figure to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MachineCost {
     Line(ProcessorDistance),
@@ -39,27 +40,27 @@ pub enum MachineCost {
     SystemCall,
 }
 
-/// A figure, and on which processor worker 1 measures it. Worker 0 stays on the first one.
+/// A figure, and the processor on which worker 1 measures it. Worker 0 stays on the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
     pub what: MachineCost,
     pub partner: u32,
 }
 
-/// All of it.
+/// The whole plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasurementPlan {
     /// The processor of each worker.
     pub processors: Vec<u32>,
-    /// In the order in which each round makes them.
+    /// The measurements in the order of each round.
     pub measurements: Vec<Measurement>,
     pub rounds: u32,
-    /// Repeats of the shortest loop, in times of the fewest.
+    /// Repetitions of the shortest loop, as a multiple of the fewest.
     pub effort: u32,
 }
 
 impl MeasurementPlan {
-    /// The plan for at least two processors, in the order in which ranks are spread over them.
+    /// Makes the plan for at least two processors, in the order in which ranks are spread over them.
     pub fn new(processors: &[Processor], is_quick: bool) -> Self {
         let first = &processors[0];
         let partner_at = |distance: ProcessorDistance| {
@@ -86,7 +87,7 @@ impl MeasurementPlan {
         let mut all: Vec<Measurement> =
             there.iter().map(|(distance, partner)| of(MachineCost::Line(*distance), *partner)).collect();
         for (nearness, partner) in [(Nearness::Near, near), (Nearness::Far, far)] {
-            // One pair of processors gives the figures of both.
+            // One pair of processors gives both figures.
             if nearness == Nearness::Far && far == near {
                 break;
             }
@@ -116,7 +117,8 @@ impl MeasurementPlan {
 pub mod tests {
     use super::*;
 
-    /// Cores of two threads, of which so many share a second cache and so many a third one.
+    /// Makes cores of two threads, of which `second` share a second-level cache and `third` a third-level
+    /// one.
     pub fn processors(cores: u32, (second, third): (u32, u32)) -> Vec<Processor> {
         let processor = |id: u32| {
             let core = id % cores;

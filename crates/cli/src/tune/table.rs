@@ -1,8 +1,8 @@
-//! The table of a measured profile: each figure with its spread, and what was not measured.
+//! The table of a measured profile: each figure with its spread, and the figures that were not measured.
 
 use super::figures::{TunedProfile, TunedRow};
 
-/// From this spread on a figure is marked.
+/// Spread above which a figure is marked.
 const WIDE: f64 = 0.1;
 
 /// Returns the table.

@@ -1,6 +1,7 @@
 //! A worker of `canele tune`: `canele tune-worker ORDER`, started by the command, never by a user.
 //!
-//! It binds itself to its processor, and ends with the command. Workers are no ranks: they wait for each other in the block of [`MachineLimits`] alone.
+//! It binds itself to its processor, and ends with the command. Workers are not ranks: they wait for each
+//! other only in the block of [`MachineLimits`].
 
 use std::io::Write;
 use std::os::fd::RawFd;
@@ -18,7 +19,7 @@ use crate::say;
 
 /// Bytes of a long message.
 pub const LONG_BYTES: usize = 1 << 20;
-/// Processors need about this long to reach their speed.
+/// Time that processors need to reach their speed.
 const WARM_UP: Duration = Duration::from_millis(500);
 
 /// `canele tune-worker …`
@@ -28,27 +29,28 @@ pub struct WorkerArguments {
     order: String,
 }
 
-/// What a worker is told on its command line, as JSON.
+/// The order for a worker on its command line, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WorkerOrder {
     pub plan: MeasurementPlan,
     /// The number of the worker.
     pub number: u32,
-    /// Inherited: the segment of the limits.
+    /// The inherited segment of the limits.
     pub limits_fd: RawFd,
 }
 
-/// What worker 0 says on its standard output, one JSON value a line.
+/// A note of worker 0 on its standard output, one JSON value per line.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum WorkerNote {
-    /// So many measurements were made.
+    /// The number of completed measurements.
     Made(u32),
-    /// The end: the figures of each measurement, in nanoseconds, one of each round. Empty: the kernel refuses it.
+    /// The end: the figures of each measurement in nanoseconds, one per round. Empty if the kernel refuses
+    /// it.
     Figures(Vec<Vec<f64>>),
 }
 
 impl WorkerOrder {
-    /// The block that the workers share.
+    /// Returns the sizes of the block that the workers share.
     pub fn shape(plan: &MeasurementPlan) -> MeasuredSizes {
         MeasuredSizes { ranks: plan.processors.len() as u32, largest_bytes: LONG_BYTES }
     }
@@ -85,14 +87,14 @@ fn run(order: &str) -> Result<(), Failure> {
                 figures.push(worker.measure(measurement)?);
             }
             made += 1;
-            // A lost progress note is no reason to stop; the figures are.
+            // A lost progress note is no reason to stop; lost figures are.
             drop(worker.note(&WorkerNote::Made(made)));
         }
     }
     worker.note(&WorkerNote::Figures(figures))
 }
 
-/// Whether a measurement needs the kernel's leave to copy between processes.
+/// Returns true if a measurement needs the kernel's permission to copy between processes.
 fn is_single(what: MachineCost) -> bool {
     matches!(what, MachineCost::SingleCall | MachineCost::SingleCopy { .. })
 }
@@ -105,7 +107,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Measures once: nanoseconds. All workers call it; only the answer of worker 0 counts.
+    /// Measures once and returns nanoseconds. All workers call it; only the result of worker 0 is valid.
     fn measure(&mut self, measurement: &Measurement) -> Result<f64, Failure> {
         if self.me == 1 {
             self.move_to(measurement.partner)?;
@@ -160,7 +162,7 @@ impl Worker<'_> {
     }
 }
 
-/// Time of a system call that does nothing but return a number.
+/// Returns the time of a system call that only returns a number.
 fn system_call_ns(calls: u32) -> f64 {
     let begin = Instant::now();
     for _ in 0..calls {

@@ -1,4 +1,4 @@
-//! One case: an operation of so many ranks on a network, what it is checked for, and what is measured of it.
+//! One case: an operation of many ranks on a network, its checks, and its measurements.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,19 +23,19 @@ use crate::sim::arguments::{Network, ScaleOperation};
 
 const FLOW: FlowId = FlowId(1);
 
-/// What is to be done.
+/// A case to run.
 pub struct ScaleCase<'a> {
     pub network: &'a Network,
     pub ranks: usize,
-    /// Ranks on each host; the last one may have fewer.
+    /// Number of ranks on each host; the last one may have fewer.
     pub per_host: usize,
     pub operation: ScaleOperation,
-    /// Of a block.
+    /// Bytes of a block.
     pub bytes: usize,
     pub algorithm: Option<Algorithm>,
 }
 
-/// What was measured.
+/// The measurements of a case.
 #[derive(Serialize)]
 pub struct ScaleRow {
     pub ranks: usize,
@@ -44,14 +44,16 @@ pub struct ScaleRow {
     pub operation: ScaleOperation,
     pub network: String,
     pub virtual_ns: u64,
-    /// What it would take by the model: as many messages one after the other as doubling has rounds, and the bytes of the busiest port.
+    /// The estimate of the model: successive messages for the rounds of doubling, and the bytes of the
+    /// busiest port.
     pub model_ns: u64,
     pub messages: u64,
-    /// Of the messages, those between hosts.
+    /// Number of messages between hosts among them.
     pub between: u64,
     pub events: u64,
     pub wall_s: f64,
-    /// Of the protocols, before and after; of the simulated network and rails. None where allocations are not counted.
+    /// Memory of the protocols, before and after, and of the simulated network and rails. None if allocations
+    /// are not counted.
     pub idle_bytes: Option<u64>,
     pub state_bytes: Option<u64>,
     pub net_bytes: Option<u64>,
@@ -62,7 +64,7 @@ fn in_a_word<S: Serializer>(operation: &ScaleOperation, serializer: S) -> Result
 }
 
 impl ScaleRow {
-    /// As one JSON object.
+    /// Returns one JSON object.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("it has no unencodable part")
     }
@@ -77,7 +79,7 @@ impl ScaleCase<'_> {
         let idle_bytes = per_rank(change_of(|| idle = protos(ranks, settings())));
         let mut crowd = Crowd { protos: idle, net: Net::new(&placing) };
         if self.operation != ScaleOperation::Connect {
-            self.once(&mut crowd, &placing, 0, bar)?; // It opens the connections.
+            self.once(&mut crowd, &placing, 0, bar)?; // This run opens the connections.
         }
         let (messages, events) = (sent(&crowd.protos), crowd.net.world.events());
         let between = crowd.net.between_hosts();
@@ -107,7 +109,7 @@ impl ScaleCase<'_> {
         })
     }
 
-    /// Runs and checks it; gives its virtual time and ours.
+    /// Runs and checks the case once; returns its virtual time and the real time.
     fn once(
         &self,
         crowd: &mut Crowd,

@@ -1,6 +1,7 @@
-//! Many ranks in one thread: their protocols, their rails, and the loop that visits those for whom something has happened.
+//! Many ranks in one thread: their protocols, their rails, and the loop that visits the ranks with events.
 //!
-//! The ranks compute in no time: virtual time is that of the networks and of connecting. Knows nothing of what is measured.
+//! The ranks compute in no time: virtual time is that of the networks and of connecting. Knows nothing of the
+//! measurements.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,22 +14,22 @@ use canele_sys::ids::{LinkId, Rank};
 
 use super::placing::{Placing, setup_ns};
 
-/// Events between two signs of life.
+/// Number of events between two signs of progress.
 const EVENTS_PER_SIGN: u64 = 1 << 16;
 
-/// Why a collective did not end well.
+/// The reason why a collective failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    /// At one rank.
+    /// One rank reported an error.
     #[error("{0}: {1}")]
     At(Rank, Error),
-    /// A rank broke the protocol.
+    /// A rank violated the protocol.
     #[error("{0} blames {1}: {2}")]
     Blame(Rank, Rank, String),
-    /// Nothing is under way any more.
+    /// No packet is under way any more.
     #[error("{0} ranks wait for what never comes")]
     Stuck(usize),
-    /// A rank got something else than it should.
+    /// A rank got wrong data.
     #[error("{0} has a wrong result")]
     Wrong(Rank),
 }
@@ -39,26 +40,26 @@ pub struct Crowd<'p> {
     pub net: Net<'p>,
 }
 
-/// What is simulated of them.
+/// The simulated part of the ranks.
 pub struct Net<'p> {
     pub world: World,
     rails: Vec<SimRail>,
-    /// Links that each rank has seen its peers open.
+    /// Number of links that each rank has seen its peers open.
     seen: Vec<usize>,
-    /// When which rank has its link to which.
+    /// The times at which links become open, with rank and peer.
     opening: BinaryHeap<Reverse<(u64, Rank, Rank)>>,
     placing: &'p Placing,
-    /// For each network.
+    /// Time to make a connection, for each network.
     setup_ns: [u64; 2],
 }
 
-/// Returns the state of ranks that no peer has talked to.
+/// Returns the state of ranks without any traffic.
 pub fn protos(ranks: usize, settings: Settings) -> Vec<Proto> {
     (0..ranks as u32).map(|rank| Proto::new(Rank(rank), ranks, settings)).collect()
 }
 
 impl<'p> Net<'p> {
-    /// A world of ranks that have no connections.
+    /// Makes a world of ranks that have no connections.
     pub fn new(placing: &'p Placing) -> Self {
         let (ranks, models) = (placing.ranks(), placing.models());
         let world = World::new(ranks, &models, 0);
@@ -67,14 +68,15 @@ impl<'p> Net<'p> {
         Self { world, rails, seen, opening, placing, setup_ns: models.map(|model| setup_ns(&model)) }
     }
 
-    /// How many packets have left for other hosts.
+    /// Returns the number of packets that have left for other hosts.
     pub fn between_hosts(&self) -> u64 {
         self.world.packets(0)
     }
 }
 
 impl Crowd<'_> {
-    /// Every rank does its part; gives the time at which the last one is done. Then waits until nothing is under way.
+    /// Lets every rank do its part; returns the time at which the last one is done. Then it waits until
+    /// nothing is under way.
     pub fn run(
         &mut self,
         requests: &mut [CollectiveRequest],
@@ -98,12 +100,12 @@ impl Crowd<'_> {
         if running.left > 0 { Err(Trouble::Stuck(running.left)) } else { Ok(end_ns) }
     }
 
-    /// Moves time to whatever happens next, at whom.
+    /// Advances time to the next event, and returns it.
     fn next(&mut self) -> Option<WorldEvent> {
         let Net { world, opening, rails, placing, .. } = &mut self.net;
         let due_ns = opening.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
         while let Some(news) = world.advance_before(due_ns) {
-            // Room is nothing to a rank that has nothing to send.
+            // Room does not matter to a rank that has nothing to send.
             if news.packet.is_some() || !self.protos[news.rank.0 as usize].is_idle() {
                 return Some(news);
             }
@@ -113,7 +115,8 @@ impl Crowd<'_> {
         Some(WorldEvent { rank, packet: None })
     }
 
-    /// A rank does all it can do now. Only links on which a packet has come are looked at, unless there is something to send.
+    /// Lets a rank do all possible work now. Only links with a new packet are polled, unless there is
+    /// something to send.
     fn visit(
         &mut self,
         WorldEvent { rank, packet }: WorldEvent,
@@ -159,7 +162,7 @@ fn open(proto: &mut Proto, rail: &mut SimRail, link: LinkId) {
     }
 }
 
-/// A collective under way.
+/// A running collective.
 struct Running<'a> {
     requests: &'a mut [CollectiveRequest],
     is_done: Vec<bool>,

@@ -1,4 +1,4 @@
-//! What each rank gives to an operation, and what it has to get.
+//! The input of each rank to an operation, and the expected output.
 
 use crate::sim::arguments::ScaleOperation;
 
@@ -6,21 +6,22 @@ use crate::sim::arguments::ScaleOperation;
 pub struct Data {
     pub operation: ScaleOperation,
     pub ranks: usize,
-    /// Of a block.
+    /// Words of a block.
     pub words: usize,
 }
 
-/// What a word has by its giver, its taker and its place: odd numbers, so that two words are hardly ever equal.
+/// Factors by which a word depends on its giver, its taker and its place: odd numbers, so that two words are
+/// hardly ever equal.
 const FROM: u64 = 0x9E37_79B9_7F4A_7C15;
 const TO: u64 = 0xC2B2_AE3D_27D4_EB4F;
 const PLACE: u64 = 0x1656_67B1_9E37_79F9;
 
-/// A word that one rank has for another one, or rank 0's for all.
+/// Returns a word that one rank has for another one, or rank 0's for all.
 fn word(from: usize, to: usize, place: usize) -> u64 {
     sum(from + 1, to, place).wrapping_sub(sum(from, to, place))
 }
 
-/// The sum of the words of so many ranks from the first on.
+/// Returns the sum of the words of so many ranks, starting with the first.
 fn sum(ranks: usize, to: usize, place: usize) -> u64 {
     let ranks = ranks as u64;
     let of_all = (to as u64).wrapping_mul(TO).wrapping_add((place as u64).wrapping_mul(PLACE));
@@ -29,12 +30,12 @@ fn sum(ranks: usize, to: usize, place: usize) -> u64 {
 }
 
 impl Data {
-    /// The block of one rank for another one.
+    /// Returns the block of one rank for another one.
     fn block(&self, from: usize, to: usize) -> impl Iterator<Item = u64> {
         (0..self.words).map(move |place| word(from, to, place))
     }
 
-    /// What a rank gives.
+    /// Returns the input of a rank.
     pub fn input(&self, me: usize) -> Vec<u8> {
         use ScaleOperation::*;
         let is_root = me == 0;
@@ -46,7 +47,7 @@ impl Data {
         }
     }
 
-    /// The memory for what a rank gets. The root of a broadcast has its data there.
+    /// Returns the memory for the output of a rank. The root of a broadcast has its data there.
     pub fn output(&self, me: usize) -> Vec<u8> {
         use ScaleOperation::*;
         let is_root = me == 0;
@@ -60,7 +61,7 @@ impl Data {
         vec![0; blocks * self.words * 8]
     }
 
-    /// Whether a rank has got what it should.
+    /// Returns true if the output of a rank is correct.
     pub fn is_right(&self, me: usize, output: &[u8]) -> bool {
         use ScaleOperation::*;
         let got = output.chunks_exact(8).map(|word| word.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b)));

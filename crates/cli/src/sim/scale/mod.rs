@@ -1,7 +1,7 @@
-//! `canele sim scale`: how protocols and collectives do with many ranks.
+//! `canele sim scale`: the behaviour of protocols and collectives with many ranks.
 //!
-//! Owns the order of cases, what is printed of them, and the progress shown meanwhile. The ranks are driven in `crowd`; what is
-//! measured of them is put together in `case`.
+//! Owns the order of cases, their output, and the progress shown meanwhile. `crowd` drives the ranks, and
+//! `case` collects the measurements.
 
 mod case;
 mod crowd;
@@ -19,7 +19,7 @@ use super::arguments::Scale;
 use crate::{print, say};
 use case::ScaleCase;
 
-/// Exit status 0 if every rank of every case got what it should, 1 otherwise.
+/// Returns exit status 0 if every rank of every case got correct data, 1 otherwise.
 pub fn main(asked: &Scale) -> ExitCode {
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {msg}") {

@@ -1,4 +1,5 @@
-//! On which host each rank is, what messages within a host and between hosts cost, and what an operation would take by that.
+//! The host of each rank, the costs of messages within a host and between hosts, and the estimate of an
+//! operation.
 
 use canele_collective::{Algorithm, CollectiveCosts, HostLevels, Hosts, Seat};
 use canele_profile::{HostProfile, NetworkProfile};
@@ -8,20 +9,20 @@ use canele_sys::ids::{LinkId, Rank};
 
 use crate::sim::arguments::ScaleOperation;
 
-/// What each host is like.
+/// The profile of each host.
 pub const HOST: HostProfile = HostProfile::OWN_CACHES;
 
-/// A processor's time for a packet in shared memory, beside its bytes.
+/// Processor time for a packet in shared memory, in ns, beside its bytes.
 const PACKET_NS: u64 = 30;
 
-/// Ranks in blocks on hosts that a network joins.
+/// Ranks in blocks on hosts that a network connects.
 pub struct Placing {
     ranks: usize,
     per_host: usize,
     network: Model,
     inside: Model,
     hosts: Option<Hosts>,
-    /// The seat of each rank, but for its number.
+    /// The seat of each rank, without its number.
     seat: Seat,
 }
 
@@ -50,7 +51,7 @@ impl Placing {
         self.ranks
     }
 
-    /// The network between hosts, and that within each.
+    /// Returns the network between hosts, and that within each.
     pub fn models(&self) -> [Model; 2] {
         [self.network, self.inside]
     }
@@ -67,13 +68,13 @@ impl Placing {
         one.0 as usize / self.per_host == other.0 as usize / self.per_host
     }
 
-    /// The link of a rank to a peer.
+    /// Returns the link of a rank to a peer.
     pub fn link(&self, me: Rank, peer: Rank) -> LinkId {
         LinkId::new(u8::from(self.is_inside(me, peer)), peer)
     }
 
-    /// By the model: rounds of doubling between hosts and within them, and the bytes of the busiest port between hosts, or of the busiest rank
-    /// where there is one host.
+    /// Returns the estimate of the model: rounds of doubling between hosts and within them, and the bytes of
+    /// the busiest port between hosts. With one host it uses the busiest rank.
     pub fn model_ns(&self, operation: ScaleOperation, bytes: u64) -> u64 {
         use ScaleOperation::*;
         let members = self.per_host.min(self.ranks) as u64;
@@ -87,7 +88,7 @@ impl Placing {
             Gather | Scatter | Allgather | ReduceScatter => (ports - 1) * places * bytes,
             Alltoall => (ports - 1) * places * places * bytes,
         };
-        // To the leader of each host, from it, or both.
+        // Data goes to the leader of each host, from it, or both.
         let ways = match operation {
             Broadcast | Scatter | Reduce | Gather => 1,
             _ => 2,
@@ -99,20 +100,21 @@ impl Placing {
     }
 }
 
-/// ⌈log₂ members⌉.
+/// Returns ⌈log₂ members⌉.
 fn rounds(members: u64) -> u64 {
     u64::from(members.next_power_of_two().ilog2())
 }
 
-/// Round trips from wanting a connection to having it: one of the network's own, two of the handshake.
+/// Round trips to make a connection: one of the network's own, two of the handshake.
 const ROUND_TRIPS: u64 = 3;
 
-/// How long it takes to connect over a network.
+/// Returns the time to connect over a network.
 pub fn setup_ns(model: &Model) -> u64 {
     ROUND_TRIPS * 2 * model.idle_ns(0)
 }
 
-/// The shared memory of a host as a network: a line from one processor to another, and copies at the rate of a ring.
+/// Returns the shared memory of a host as a network: a line from one processor to another, and copies at the
+/// rate of a ring.
 fn shared_memory() -> Model {
     Model {
         latency_ns: HOST.line_ns.shared_l3.into(),
@@ -125,7 +127,7 @@ fn shared_memory() -> Model {
     }
 }
 
-/// A network as a profile has it.
+/// Returns a network in the form of a profile.
 fn profile(model: &Model) -> NetworkProfile {
     let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     NetworkProfile {

@@ -7,17 +7,17 @@ use crate::bench::Failure;
 use crate::bench::plot::machine_and_day;
 use canele_chart::{Axis, COLOURS, Chart, Curve, Legend, Points, SIZE, Scale, ours, picture};
 
-/// Of a dash and of the gap behind it, in pixels.
+/// Pixels of a dash and of the gap behind it.
 const DASHES: (u32, u32) = (8, 6);
 
-/// As SVG.
+/// Returns the picture as SVG.
 pub fn plot(rows: &[ScaleRow]) -> Result<String, Failure> {
     let mut curves: BTreeMap<String, Points> = BTreeMap::new();
     for row in rows {
         let point = (row.ranks as f64, row.virtual_ns as f64 / 1e3);
         curves.entry(format!("{}, {}", row.operation, row.network)).or_default().push(point);
     }
-    // There are more curves than colours: from then on they are dashed.
+    // There are more curves than colours: further curves are dashed.
     let curve = |(index, (name, points))| Curve {
         name,
         points,
@@ -37,7 +37,7 @@ pub fn plot(rows: &[ScaleRow]) -> Result<String, Failure> {
     picture(SIZE.1, &note, |area| chart.draw(area))
 }
 
-/// What came out of the last row: it has the most ranks.
+/// Returns the result of the last row, which has the most ranks.
 fn finding(rows: &[ScaleRow]) -> String {
     rows.last().map_or_else(String::new, |row| {
         let ScaleRow { operation, ranks, network, virtual_ns, .. } = row;

@@ -1,8 +1,8 @@
-//! The table, in Markdown: a line for each case, as soon as it is there.
+//! The table, in Markdown: a line for each case, printed as soon as it is known.
 
 use super::case::ScaleRow;
 
-/// The names of the columns.
+/// Returns the names of the columns.
 pub fn head() -> String {
     let columns = [
         "network",
@@ -23,7 +23,7 @@ pub fn head() -> String {
     format!("| {} |\n|---|---|{}", columns.join(" | "), "---:|".repeat(columns.len() - 2))
 }
 
-/// One case.
+/// Returns the line of one case.
 pub fn line(row: &ScaleRow) -> String {
     let bytes = |count: Option<u64>| count.map_or("-".into(), |count| count.to_string());
     format!(

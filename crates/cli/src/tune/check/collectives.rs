@@ -1,4 +1,4 @@
-//! The algorithms of collectives: who can carry out which call, and what it is estimated to take.
+//! The algorithms of collectives: the possible ones for each call, and their estimates.
 
 use canele_collective::{Algorithm, Operation, Shape};
 use canele_sys::topology;
@@ -12,17 +12,17 @@ use crate::run::Wait;
 pub const BYTES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
 pub const QUICK_BYTES: [usize; 2] = [8, 64 << 10];
 
-/// A call is repeated for about so long in a round.
+/// Approximate time in ns for which a call is repeated in a round.
 const ROUND_NS: f64 = 10e6;
-/// Calls in a round at least and at most: an estimate may be far off.
+/// Least and greatest number of calls in a round, because an estimate may be far off.
 const CALLS: (f64, f64) = (2.0, 4000.0);
 
-/// The checks of collectives of so many ranks, one job for each algorithm.
+/// Returns the checks of collectives of `ranks` ranks, one job for each algorithm.
 pub fn plan(sizes: &[usize], ranks: u32, effort: &CheckEffort<'_>) -> Vec<SettingCheck> {
     let seat = on_this_host(ranks as usize, topology::usable() as usize, effort.profile);
     let mut rows = Vec::new();
     for (name, operation) in OPERATIONS {
-        // The benchmark has no other ones: they are calls of MPI alone.
+        // The benchmark lacks these operations, which are calls of MPI only.
         if matches!(operation, Operation::ReduceScatter | Operation::Scan | Operation::Exscan) {
             continue;
         }
@@ -75,7 +75,7 @@ fn task(algorithm: Algorithm, ranks: u32, rows: &[CheckedRow], effort: &CheckEff
     }
 }
 
-/// The calls of a round: fewer of those that take long, so that a check ends in any case.
+/// Returns the calls of a round: fewer long ones, so that a check ends in any case.
 fn call(row: &CheckedRow) -> PlannedCall {
     let calls = (ROUND_NS / row.estimated_ns.max(1.0)).clamp(CALLS.0, CALLS.1) as u32;
     let batches = calls.min(BATCHES);

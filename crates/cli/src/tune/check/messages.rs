@@ -1,4 +1,4 @@
-//! The protocols of messages between two ranks: which setting has ranks take which, and what it is estimated to take.
+//! The protocols of messages between two ranks: the setting that selects each, and its estimate.
 
 use canele_engine::choice::{Ends, choose, eager_bytes};
 use canele_sys::tunables::Tunables;
@@ -14,15 +14,15 @@ pub const BYTES: [usize; 10] =
     [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 pub const QUICK_BYTES: [usize; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 
-/// Round trips of a round, of short messages.
+/// Round trips of short messages in a round.
 const ROUND_TRIPS: u32 = 4000;
-/// Limits of eager messages, the chosen one first: each moves the limits of other protocols in proportion.
+/// Limits of eager messages, the present one first: each moves the limits of other protocols in proportion.
 const EAGER_BYTES: [usize; 6] = [0, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20];
 
-/// The checks of messages of these sizes.
+/// Returns the checks of messages of these sizes.
 ///
 /// # Errors
-/// A setting of the environment is broken, or the rail of shared memory cannot be opened.
+/// A setting of the environment is invalid, or the rail of shared memory cannot be opened.
 pub fn plan(sizes: &[usize], effort: &CheckEffort<'_>) -> Result<Vec<SettingCheck>, Failure> {
     let caps = shared_memory(2, &Tunables::from_env()?)?;
     let host = &effort.profile.host;
@@ -79,7 +79,7 @@ fn task(buffers: Buffers, eager_bytes: usize, rows: &[CheckedRow], effort: &Chec
         packs: Vec::new(),
         limits: false,
         between_hosts: false,
-        // Copies by the kernel are no candidates of these estimates.
+        // Copies by the kernel are not among these candidates.
         settings: vec![
             ("CANELE_EAGER_BYTES".into(), eager_bytes.to_string()),
             ("CANELE_SINGLE_COPY".into(), "never".into()),

@@ -1,7 +1,7 @@
 //! `canele tune --check`: measures each candidate beside its estimate.
 //!
-//! Owns which jobs do so and how their reports become rows. The jobs are those of `canele bench`, in which settings name the protocol or the
-//! algorithm; the estimates are those by which ranks choose.
+//! Owns the list of jobs and the conversion of their reports into rows. The jobs are those of `canele bench`,
+//! in which settings select the protocol or the algorithm. The estimates are those by which ranks choose.
 //!
 //! ```text
 //! profile ─▶ candidates with estimates ─▶ one job for each setting ─▶ rows ─▶ table | JSON
@@ -21,11 +21,11 @@ use crate::run::HostOptions;
 use crate::say;
 use table::CheckedRow;
 
-/// The job of one setting ends after so many seconds.
+/// Time limit of the job of one setting, in seconds.
 const MOST_SECONDS: u64 = 120;
-/// Ranks of a job that is checked at most.
+/// Most ranks of a checked job.
 const MOST_RANKS: u32 = 1024;
-/// Bytes of a block of a collective at most: each rank has one for each other rank.
+/// Most bytes of a block of a collective: each rank has one for each other rank.
 const MOST_BLOCK: usize = 4 << 20;
 
 /// What is checked.
@@ -60,10 +60,10 @@ pub struct CheckOptions {
 }
 
 impl CheckOptions {
-    /// Refuses what contradicts itself.
+    /// Refuses contradictory options.
     ///
     /// # Errors
-    /// The text for the user.
+    /// Returns the text for the user.
     pub fn refuse_wrong(&self, has_output: bool, is_elsewhere: bool) -> Result<(), String> {
         let Some(part) = self.check else {
             let given = [
@@ -114,7 +114,7 @@ impl CheckOptions {
     }
 }
 
-/// How much is measured.
+/// The amount of measuring.
 struct CheckEffort<'a> {
     is_quick: bool,
     chosen: bool,
@@ -127,17 +127,17 @@ impl CheckEffort<'_> {
     }
 }
 
-/// Candidates that one setting has ranks take, and the job that measures them.
+/// The candidates that one setting selects, and the job that measures them.
 struct SettingCheck {
     task: Task,
-    /// In any order; `measured_ns` is not known yet.
+    /// The rows in any order; `measured_ns` is not known yet.
     rows: Vec<CheckedRow>,
 }
 
 /// Measures and prints.
 ///
 /// # Errors
-/// Profile or settings are broken, or no job gave a figure.
+/// Profile or settings are invalid, or no job gave a figure.
 pub fn check(options: &CheckOptions, is_quick: bool, place: &HostOptions) -> Result<(), Failure> {
     let part = options.check.unwrap_or(CheckedPart::All);
     let profile = canele_profile::load()?.profile;
@@ -157,7 +157,7 @@ pub fn check(options: &CheckOptions, is_quick: bool, place: &HostOptions) -> Res
     Ok(std::io::stdout().lock().write_all(printable::lines(&text).as_bytes())?)
 }
 
-/// Runs the jobs. One that fails or takes too long leaves its rows out, which is said.
+/// Runs the jobs. A job that fails or takes too long is reported, and its rows are left out.
 fn measure(checks: Vec<SettingCheck>, place: &HostOptions) -> Result<Vec<CheckedRow>, Failure> {
     let (tasks, mut planned): (Vec<Task>, Vec<_>) =
         checks.into_iter().map(|check| (check.task, check.rows)).unzip();
@@ -184,7 +184,7 @@ fn measure(checks: Vec<SettingCheck>, place: &HostOptions) -> Result<Vec<Checked
     Ok(rows)
 }
 
-/// The rows of a setting with what its job measured.
+/// Returns the rows of a setting with the measurements of its job.
 fn measured(rows: Vec<CheckedRow>, report: &Report) -> Vec<CheckedRow> {
     let of = |row: CheckedRow| {
         let is_same = |line: &&crate::bench::Line| {
@@ -192,7 +192,7 @@ fn measured(rows: Vec<CheckedRow>, report: &Report) -> Vec<CheckedRow> {
                 && line.row.operation.as_deref().unwrap_or(messages::OPERATION) == row.operation
         };
         let line = report.lines.iter().find(is_same)?;
-        // Where other programs disturb the rounds, the best one tells most.
+        // If other programs disturb the rounds, the best round is the most reliable one.
         let is_disturbed = line.spread > table::WIDE;
         let measured_ns = if is_disturbed { line.row.min_ns } else { line.row.median_ns }?;
         Some(CheckedRow { measured_ns, is_disturbed, ..row })

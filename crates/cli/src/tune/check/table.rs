@@ -1,23 +1,23 @@
-//! The table of errors: each candidate's time measured and estimated, and what they say of the profile.
+//! The table of errors: each candidate's time measured and estimated, and the conclusion about the profile.
 
 use serde::Serialize;
 
 use crate::bench::{Failure, time};
 
-/// From this spread on the best round counts instead of the median.
+/// Spread above which the best round counts instead of the median.
 pub const WIDE: f64 = 0.1;
-/// Estimates with smaller errors are good, in per cent.
+/// Largest error of a good estimate, in per cent.
 const GOOD_PER_CENT: f64 = 30.0;
-/// The chosen candidate may take so many times as long as the fastest.
+/// Largest ratio of a good choice's time to that of the fastest candidate.
 const NEAR_BEST: f64 = 1.15;
-/// With a smaller share of good estimates or choices the profile is to be measured again.
+/// Share of good estimates or choices below which the profile should be measured again.
 const ENOUGH: f64 = 0.7;
 
-/// A candidate, and what it takes.
+/// A candidate, and its times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckedRow {
     pub operation: String,
-    /// Where a message lies; nothing of collectives.
+    /// The memory of a message; none for collectives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<&'static str>,
     pub bytes: usize,
@@ -26,12 +26,12 @@ pub struct CheckedRow {
     pub is_chosen: bool,
     pub estimated_ns: f64,
     pub measured_ns: f64,
-    /// The rounds differed so much that the best one counts.
+    /// True if the rounds differed so much that the best one counts.
     pub is_disturbed: bool,
 }
 
 impl CheckedRow {
-    /// How far the estimate is from the measurement, in per cent of this.
+    /// Returns the deviation of the estimate from the measurement, in per cent of the measurement.
     fn error_per_cent(&self) -> f64 {
         (self.estimated_ns / self.measured_ns - 1.0) * 100.0
     }
@@ -41,12 +41,12 @@ impl CheckedRow {
     }
 }
 
-/// How many estimates and choices are good.
+/// The numbers of good estimates and choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct CheckSummary {
     estimates: usize,
     good_estimates: usize,
-    /// Calls that have several candidates, of which the chosen one was measured.
+    /// Number of calls with several candidates whose chosen one was measured.
     choices: usize,
     good_choices: usize,
 }
@@ -68,7 +68,7 @@ impl CheckSummary {
         summary
     }
 
-    /// What is to be done, if anything.
+    /// Returns advice for the user, if needed.
     fn advice(self) -> Option<&'static str> {
         let is_enough = |good: usize, of: usize| good as f64 >= ENOUGH * of as f64;
         let is_good =
@@ -79,7 +79,7 @@ impl CheckSummary {
     }
 }
 
-/// Puts the candidates of a call next to each other, short calls first.
+/// Sorts the candidates of a call next to each other, short calls first.
 pub fn sort(rows: &mut [CheckedRow]) {
     let mut operations: Vec<String> = Vec::new();
     for row in rows.iter() {
@@ -91,7 +91,7 @@ pub fn sort(rows: &mut [CheckedRow]) {
     rows.sort_by_key(|row| (place(row), row.memory, row.bytes));
 }
 
-/// The table for people.
+/// Returns the table for people.
 pub fn table(rows: &[CheckedRow]) -> String {
     let mut lines = vec![format!(
         "{:<16} {:>8}  {:<15} {:>12} {:>12} {:>8}",
@@ -130,7 +130,7 @@ fn line(row: &CheckedRow) -> String {
     .to_owned()
 }
 
-/// The same for programs: one JSON object.
+/// Returns the table for programs: one JSON object.
 pub fn json(rows: &[CheckedRow]) -> Result<String, Failure> {
     #[derive(Serialize)]
     struct PublishedRow<'a> {
@@ -184,10 +184,10 @@ pub mod tests {
             // The chosen one takes 1.14 times as long as the other one.
             of(8, "tree", true, 114.0),
             of(8, "flat", false, 100.0),
-            // And 1.2 times here, where the estimate of the other one is off, too.
+            // The chosen one takes 1.2 times as long here, and the estimate of the other one is also off.
             of(64, "tree", true, 120.0),
             of(64, "flat", false, 70.0),
-            // Nothing was to be chosen.
+            // There is no choice here.
             of(1024, "tree", true, 1000.0),
         ];
         let summary = CheckSummary::of(&rows);
