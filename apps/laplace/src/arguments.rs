@@ -7,7 +7,7 @@ use clap::Parser;
 use crate::exchange::MOST_THREADS;
 use crate::solve::Stop;
 
-/// How to paint a plate and how to run on several processes; shown by `--help`.
+/// The text that `--help` shows below the options: painting a plate, and running on several processes.
 const MORE: &str = "\
 How to paint a plate (any drawing program, any size, saved as PNG):
   coloured pixel   fixed: stays at 50 + 50 x (red - blue) / 255 degrees.

@@ -1,6 +1,6 @@
 //! The placement of pages on servers.
 
-/// How pages are distributed over the servers.
+/// The distribution of pages over the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Placement {
     /// Page n on server n modulo servers

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::error::GaussError;
 use crate::matrix::Matrix;
 
-/// How a pivot is found.
+/// The rule by which a pivot is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Pivoting {
     /// The entry on the diagonal is taken as it is

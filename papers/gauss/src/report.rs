@@ -18,7 +18,7 @@ pub struct Outcome {
     pub ranks: usize,
     /// The first components of the solution, one per line.
     pub components: String,
-    /// The same components as ordinary numbers.
+    /// The mean value of each printed component.
     pub solution: Vec<f64>,
     /// Fewest and most significant digits of a component.
     pub digits: (u32, u32),

@@ -13,7 +13,7 @@ const LARGEST_BYTES: usize = 256 << 20;
 /// Numbers of ranks of `collectives` without an option.
 const COLLECTIVE_RANKS: [u32; 3] = [2, 4, 8];
 
-/// What is measured.
+/// A measurement that `canele bench` can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bench {

@@ -20,7 +20,7 @@ pub const BATCHES: u32 = 20;
 /// Bytes that one round of large messages moves in one direction.
 const ROUND_BYTES: usize = 1 << 26;
 
-/// Where a message's memory lies.
+/// The kind of memory that holds a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Buffers {

@@ -1,6 +1,6 @@
 //! Options of `canele run` that have a few values.
 
-/// How ranks wait.
+/// The way in which ranks wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
@@ -23,7 +23,7 @@ impl Wait {
     }
 }
 
-/// What a failure does.
+/// The effect of a rank's failure on the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum OnFailure {
     /// The job ends
@@ -32,7 +32,7 @@ pub enum OnFailure {
     Continue,
 }
 
-/// What becomes of programs of another MPI.
+/// The treatment of a job of several ranks whose program uses another MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Foreign {
     /// The job is not started, or ended

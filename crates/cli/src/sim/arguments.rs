@@ -152,7 +152,7 @@ pub struct Scale {
     pub json: bool,
 }
 
-/// What many ranks do together.
+/// An operation that many ranks do together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum ScaleOperation {
     /// The first barrier, with no connections before

@@ -28,7 +28,7 @@ const MOST_RANKS: u32 = 1024;
 /// Most bytes of a block of a collective: each rank has one for each other rank.
 const MOST_BLOCK: usize = 4 << 20;
 
-/// What is checked.
+/// The operations whose estimates are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CheckedPart {
     /// Messages and collectives
