@@ -78,7 +78,7 @@ fn child(world: &Flow, receive: Request<u8>, send: Request<u8>) -> Result<(), St
     drop(send);
     match receive.wait() {
         Err(Error::Forked) => Ok(()),
-        // It had ended before the fork.
+        // The request had ended before the fork.
         Ok(_) => Ok(()),
         Err(error) => Err(format!("wait gave {error}")),
     }
