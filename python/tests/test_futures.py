@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import gc
 import io
 import os
 import pathlib
@@ -281,7 +282,9 @@ class Ends(AloneTest):
         pool = Executor(2)
         task = pool.submit(square, 5)
         del pool
+        gc.collect()
         self.assertEqual(task.result(LIMIT), 25)
+        wait_until(lambda: not processes(), "the workers to end")
 
     def test_what_workers_print_is_the_callers(self):
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
