@@ -60,8 +60,14 @@ class Launch:
         self._changed = threading.Condition()
         self._has_ended = False
         self._forwarders = [threading.Thread(target=self._forward, args=(name,), daemon=True) for name in ("stdout", "stderr")]
-        for forwarder in self._forwarders:
-            forwarder.start()
+        try:
+            for forwarder in self._forwarders:
+                forwarder.start()
+        except RuntimeError:
+            # The interpreter ends: no thread could take what the ranks print.
+            self._process.kill()
+            self._process.wait()
+            raise
 
     @property
     def pid(self) -> int:

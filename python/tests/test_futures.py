@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import gc
 import io
 import os
 import pathlib
@@ -281,7 +282,9 @@ class Ends(AloneTest):
         pool = Executor(2)
         task = pool.submit(square, 5)
         del pool
+        gc.collect()
         self.assertEqual(task.result(LIMIT), 25)
+        wait_until(lambda: not processes(), "the workers to end")
 
     def test_what_workers_print_is_the_callers(self):
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
@@ -297,6 +300,16 @@ class Programs(AloneTest):
     def test_a_program_that_ends_without_shutdown_computes_its_tasks(self):
         text = "from canele.futures import Executor; task = Executor(2).submit(pow, 2, 5); task.add_done_callback(lambda task: print(task.result()))"
         self.assertEqual(python("-c", text).stdout, "32\n")
+
+    def test_a_program_whose_worker_dies_at_the_end_ends(self):
+        text = (
+            "import os; from canele.futures import Executor; pool = Executor(1)\n"
+            "for call in ((os._exit, 3), (pow, 2, 5)):\n"
+            "    pool.submit(*call).add_done_callback(lambda task: print(type(task.exception() or task.result()).__name__))\n"
+        )
+        lines = python("-c", text).stdout.split()
+        # Python 3.12 and newer replace no worker after the last line.
+        self.assertIn(lines, (["BrokenWorker", "int"], ["BrokenWorker", "BrokenWorker"]))
 
     def test_nothing_is_left_of_a_program_that_is_killed(self):
         text = "import time; from canele.futures import Executor; pool = Executor(2); list(pool.map(time.sleep, [600] * 4))"

@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -74,7 +75,7 @@ class Executor(futures.Executor):
             source = JobSource(setup(initializer, initargs), options)
         self._pool = source.pool = Pool(source, self._workers, retries)
         _pools.add(self._pool)
-        weakref.finalize(self, self._pool.close, False).atexit = False
+        weakref.finalize(self, close_later, self._pool).atexit = False
         self._pool.start()
 
     @property
@@ -122,6 +123,11 @@ class Executor(futures.Executor):
 def setup(initializer: Callable[..., object] | None, initargs: Sequence[Any]) -> list[Any]:
     """Packs what a worker does first."""
     return [pack_surroundings(), *pack((initializer, tuple(initargs)))]
+
+
+def close_later(pool: Pool) -> None:
+    """Closes the pool of an executor that is forgotten, maybe by a thread that holds a lock of the pool: in another thread."""
+    threading.Thread(target=pool.close, args=(False,), daemon=True).start()
 
 
 def call_each(function: Callable[..., Result], calls: list[tuple[Any, ...]]) -> list[Result]:

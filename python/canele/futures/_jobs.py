@@ -56,13 +56,14 @@ class WorkerJob:
         self._connections: dict[int, SocketConnection] = {}
         self._listener = Listener(ranks)
         try:
+            # All threads start now: an interpreter that ends, after the last line of a program, starts none any more.
+            for _ in range(ranks):
+                threading.Thread(target=self._serve, daemon=True).start()
             words = ["-n", str(ranks), "--on-failure", "continue", *options]
             self._launch = Launch(words, command(self._listener.name), self._handle_end_of_rank)
         except BaseException:
             self._listener.close()
             raise
-        self._threads: list[threading.Thread] = []
-        threading.Thread(target=self._accept, daemon=True).start()
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()
 
@@ -102,20 +103,22 @@ class WorkerJob:
         error.args = (f"{ended} before rank {rank} had connected; the last lines:\n{self._launch.last_lines()}",)
         self._pool.handle_not_started(error)
 
-    def _accept(self) -> None:
+    def _serve(self) -> None:
+        """Accepts one worker, and receives from it until it has ended."""
         while connection := self._listener.accept():
-            threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
+            try:
+                rank = connection.receive().number
+                with self._lock:
+                    self._awaited.remove(rank)
+                    self._connections[rank] = connection
+            except (OSError, EOFError, KeyError, ValueError):
+                # It was no worker.
+                connection.close()
+            else:
+                return self._receive(connection, rank)
+        return None
 
-    def _receive(self, connection: SocketConnection) -> None:
-        """Receives from one worker until it has ended."""
-        try:
-            rank = connection.receive().number
-            with self._lock:
-                self._awaited.remove(rank)
-                self._connections[rank] = connection
-        except (OSError, EOFError, KeyError, ValueError):
-            connection.close()
-            return
+    def _receive(self, connection: SocketConnection, rank: int) -> None:
         seat = SocketSeat(connection)
         try:
             connection.send(Kind.SETUP, 0, self._setup)

@@ -226,7 +226,8 @@ class Pool:
     def _start_workers(self, count: int) -> None:
         try:
             begun = self._source.start_workers(count)
-        except (Error, OSError) as error:
+        except (OSError, RuntimeError) as error:
+            # Also of an interpreter that ends, and starts neither threads nor processes any more.
             return self.handle_not_started(error, count, is_final=True)
         if begun < count:
             with self._lock:
