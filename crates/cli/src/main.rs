@@ -262,7 +262,9 @@ pub(crate) fn wrong_words(error: &clap::Error) -> String {
     let (argument, value) = (named(ContextKind::InvalidArg), named(ContextKind::InvalidValue));
     let is_no_number = error.source().is_some_and(|source| source.is::<ParseIntError>());
     if error.kind() == ErrorKind::ValueValidation && is_no_number {
-        return format!("{argument}: {value:?} is no whole number, or it is too large");
+        let is_negative = value.parse::<i128>().is_ok_and(|value| value < 0);
+        let what = if is_negative { "is below 0" } else { "is no whole number, or it is too large" };
+        return format!("{argument}: {value:?} {what}");
     }
     if error.kind() == ErrorKind::UnknownArgument && argument.parse::<f64>().is_ok() {
         return format!("{argument}: no option has this name, and no option here takes a number below 0");

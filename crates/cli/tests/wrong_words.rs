@@ -10,6 +10,7 @@ fn wrong_numbers_are_told_by_option_and_word() {
         ("run -n two true", "--ranks <N>: \"two\" is no whole number"),
         ("run -n 1 true : -n two true", "after `:` — --ranks <M>: \"two\" is no whole number"),
         ("run -n -3 true", "-3: no option has this name, and no option here takes a number below 0"),
+        ("run --ranks=-3 true", "--ranks <N>: \"-3\" is below 0"),
         ("bench latency --rounds x", "--rounds <N>: \"x\" is no whole number"),
         ("bench latency -n 3", "measures a pair of ranks: leave out --ranks, or say 2"),
         ("run --map-by ppr:1:host -n 3 true", "ppr:1:node: 3 ranks need 3 units"),
@@ -45,6 +46,8 @@ fn a_trace_without_events_is_not_written() {
         assert!(ended.error.ends_with(&said), "{}", ended.error);
         assert!(!file.exists());
     }
+    let ended = canele(&["run", "-n", "1", "--trace", "/dev/null", "true"]);
+    assert!(ended.error.contains("trace of 0 events written to /dev/null"), "{}", ended.error);
 }
 
 #[test]
@@ -53,6 +56,8 @@ fn this_host_needs_no_remote_shell() {
     let mut lines = ended.lines();
     lines.sort_unstable();
     assert_eq!((ended.code(), &*ended.error, lines), (Some(0), "", vec!["0", "1"]));
+    let ended = canele(&["run", "--hosts", "localhost:2", "-n", "3", "true"]);
+    assert!(ended.error.contains("3 ranks do not fit: the hosts take 2 in all"), "{}", ended.error);
     // Where others are named, too, its ranks still start without one.
     let ended = canele(&["run", "--hosts", "localhost:1,h9.invalid:1", "true"]);
     assert!(ended.error.contains("cannot start on host h9.invalid"), "{}", ended.error);

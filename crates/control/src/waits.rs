@@ -36,6 +36,8 @@ pub struct ThreadWait {
     pub operations: Vec<WaitOperation>,
     /// The number of further operations.
     pub left_out: u32,
+    /// True if something else may end the wait too: a deadline, or another thread of the program.
+    pub ends_otherwise: bool,
 }
 
 /// An operation that a thread waits for.
@@ -253,7 +255,7 @@ mod tests {
         let message = WaitMessage { peer: Some(3), flow: Some(0), tag: Some(7), bytes: 8, moving: false };
         let operations = vec![WaitOperation::Receive(message), WaitOperation::Library];
         Waits {
-            threads: vec![ThreadWait { waited_ns: 0, operations, left_out: 2 }],
+            threads: vec![ThreadWait { waited_ns: 0, operations, left_out: 2, ends_otherwise: false }],
             unexpected: vec![UnexpectedMessage { source: 3, flow: 0, tag: 8, bytes: 8 }],
             names: vec![(0, "MPI_COMM_WORLD".into())],
             calls: vec![1 << 47; Waits::MOST_CALLS],

@@ -113,7 +113,7 @@ impl Launcher {
             }
         }
         if !self.ending && self.finalize_watch.is_due(now) {
-            self.ask(Queries::ask_own);
+            self.ask(|queries, hosts, ranks| queries.ask_own(false, hosts, ranks));
         }
         if !self.ending && self.timeout_at.is_some_and(|at| now >= at) {
             self.time_out(now);
@@ -123,7 +123,7 @@ impl Launcher {
     /// Asks ranks for their state, and prints the answer when it comes.
     fn ask_for_a_person(&mut self) {
         self.is_answer_wanted = true;
-        self.ask(Queries::ask_own);
+        self.ask(|queries, hosts, ranks| queries.ask_own(true, hosts, ranks));
     }
 
     fn handle_own_answer(&mut self, report: &JobReport, now: Instant) {
@@ -135,7 +135,10 @@ impl Launcher {
         if self.is_timed_out {
             self.timeout_at = Some(now);
         }
-        let Some(why) = self.finalize_watch.judge(report).filter(|_| !self.ending) else { return };
+        // Ranks of another job may send at any time.
+        let is_connected = self.job.members().iter().any(|member| member.is_elsewhere);
+        let why = self.finalize_watch.judge(report, now);
+        let Some(why) = why.filter(|_| !self.ending && !self.is_timed_out && !is_connected) else { return };
         let seconds = FINALIZE_GRACE.as_secs();
         self.output.say(&format!(
             "{why}; all ranks have waited for {seconds} s and none can go on: ending the job (`--on-failure continue` lets it wait)"

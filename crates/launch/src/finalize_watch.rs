@@ -8,12 +8,15 @@
 use std::time::{Duration, Instant};
 
 use super::query::JobReport;
-use super::why;
+use super::why::Standstill;
 
 /// The time that ranks wait for others before their job is ended.
 pub const FINALIZE_GRACE: Duration = Duration::from_secs(10);
 /// The longest interval between two requests; the interval doubles up to it.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(80);
+
+/// The time between the two reports that prove a standstill.
+const BETWEEN_PROOFS: Duration = Duration::from_secs(5);
 
 /// The schedule of the launcher's requests.
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ pub struct FinalizeWatch {
     next: Option<(Instant, Duration)>,
     /// True if the launcher has asked and has no answer yet.
     has_asked: bool,
+    /// The standstill that the last report showed.
+    found: Option<Standstill>,
 }
 
 impl FinalizeWatch {
@@ -44,10 +49,19 @@ impl FinalizeWatch {
         true
     }
 
-    /// Returns the reason why the job never ends, from the state of its ranks.
-    pub fn judge(&mut self, report: &JobReport) -> Option<String> {
-        let is_asked = std::mem::take(&mut self.has_asked);
-        is_asked.then(|| why::never_ends(report, FINALIZE_GRACE)).flatten()
+    /// Returns the reason why the job never ends, if two reports show the same standstill.
+    pub fn judge(&mut self, report: &JobReport, now: Instant) -> Option<String> {
+        if !std::mem::take(&mut self.has_asked) {
+            return None;
+        }
+        let found = Standstill::find(report, FINALIZE_GRACE);
+        let earlier = std::mem::replace(&mut self.found, found);
+        let found = self.found.as_ref()?;
+        if earlier.is_some_and(|earlier| found.is_as(&earlier)) {
+            return Some(found.why.clone());
+        }
+        self.next = self.next.map(|(at, interval)| (at.min(now + BETWEEN_PROOFS), interval));
+        None
     }
 }
 

@@ -271,7 +271,7 @@ impl Queries {
         self.questions = self.questions.wrapping_add(1);
         let step = Step::Counting(CounterQuery::new(hosts, ranks, ASKERS_TIMEOUT));
         self.answers[place] = Some(PendingAnswer { to, question: self.questions, step });
-        Some(count(self.questions, ASKERS_TIMEOUT))
+        Some(count(self.questions, ASKERS_TIMEOUT, true))
     }
 
     /// Closes the waiting connections, so that the listener does not stay readable while no place is free.
@@ -315,7 +315,7 @@ impl Queries {
 
     /// Makes the launcher's own request; returns the order as [`accept`](Self::accept) does, unless one is
     /// pending.
-    pub fn ask_own(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
+    pub fn ask_own(&mut self, has_places: bool, hosts: usize, ranks: u32) -> Option<Order> {
         if self.own.is_some() {
             return None;
         }
@@ -324,7 +324,7 @@ impl Queries {
             question: self.questions,
             counting: CounterQuery::new(hosts, ranks, LAUNCHERS_TIMEOUT),
         });
-        Some(count(self.questions, LAUNCHERS_TIMEOUT))
+        Some(count(self.questions, LAUNCHERS_TIMEOUT, has_places))
     }
 
     /// Returns the deadline of the answer to the launcher's own request, if there is one.
@@ -381,8 +381,8 @@ impl Queries {
 }
 
 /// Returns the order to hosts for a request.
-fn count(question: u32, timeout: Duration) -> Order {
-    Order::Count { question, timeout_ms: timeout.as_millis() as u32 }
+fn count(question: u32, timeout: Duration, has_places: bool) -> Order {
+    Order::Count { question, timeout_ms: timeout.as_millis() as u32, has_places }
 }
 
 /// Returns a line of an answer.

@@ -171,12 +171,18 @@ impl RunArguments {
             self.initial_errhandler.map(|handler| ("CANELE_MPI_ERRHANDLER".into(), handler.value().into()));
         let foreign = self.foreign.map(|foreign| ("CANELE_FOREIGN".into(), foreign.value().into()));
         let options = wait.into_iter().chain(check).chain(errhandler).chain(foreign);
+        let programs = self.programs()?;
+        let placement = self.place.whereabouts(self.order())?.placement;
+        let slots = match &placement {
+            None => self.place.slots_here(programs.iter().map(|program| program.ranks).sum())?,
+            Some(_) => None,
+        };
         Ok(JobSpec {
-            programs: self.programs()?,
-            placement: self.place.whereabouts(self.order())?.placement,
+            programs,
+            placement,
             bind: self.bind_policy()?,
             report_bindings: self.report_bindings,
-            universe: self.universe,
+            universe: self.universe.or(slots),
             on_failure: self.on_failure.into(),
             timeout: self.timeout,
             print: self.print()?,

@@ -5,8 +5,8 @@ use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::path::PathBuf;
 
 use canele_launch::{
-    NamedHost, Placement, RankFile, RankOrder, allocation, capacity, is_here, read_host_file, read_host_list,
-    read_rank_file,
+    NamedHost, Placement, RankFile, RankOrder, allocation, capacity, is_here, place_ranks, read_host_file,
+    read_host_list, read_rank_file,
 };
 
 /// Where the ranks run, for every command that starts any.
@@ -75,6 +75,17 @@ impl HostOptions {
     /// Returns a text about the error in them.
     pub fn capacity(&self) -> Result<Option<u32>, String> {
         Ok(self.named_hosts()?.as_deref().map(capacity).transpose()?.flatten())
+    }
+
+    /// Returns the numbers of ranks that the named hosts have, added, if all of them are this host.
+    ///
+    /// # Errors
+    /// Returns a text if `ranks` ranks do not fit.
+    pub fn slots_here(&self, ranks: u32) -> Result<Option<u32>, String> {
+        let named = self.named_hosts()?.filter(|hosts| self.are_here(hosts));
+        let Some(hosts) = named else { return Ok(None) };
+        place_ranks(&hosts, ranks, &RankOrder::ByHost)?;
+        capacity(&hosts)
     }
 
     /// Returns the place of the ranks: named hosts, those of an allocation with other hosts, or this one. The

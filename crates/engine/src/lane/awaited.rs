@@ -58,12 +58,13 @@ pub(crate) struct Waiting<'a> {
     is_told: bool,
     /// True if it is recorded for a trace.
     is_traced: bool,
+    ends_otherwise: bool,
     looks: u32,
 }
 
 impl<'a> Waiting<'a> {
-    pub fn new(awaited: Awaited<'a>) -> Self {
-        Self { awaited, noted: None, is_told: false, is_traced: false, looks: 0 }
+    pub fn new(awaited: Awaited<'a>, ends_otherwise: bool) -> Self {
+        Self { awaited, noted: None, is_told: false, is_traced: false, ends_otherwise, looks: 0 }
     }
 
     /// Records the wait, once, if this rank is traced.
@@ -109,7 +110,7 @@ impl<'a> Waiting<'a> {
     #[cold]
     fn note(&mut self, core: &mut Core, now: Instant) {
         self.noted = Some(now);
-        let wait = self.awaited.describe(core);
+        let wait = ThreadWait { ends_otherwise: self.ends_otherwise, ..self.awaited.describe(core) };
         core.stats.waits.note(wait);
     }
 
@@ -151,7 +152,7 @@ impl Awaited<'_> {
             }
             Self::End => vec![WaitOperation::Library],
         };
-        ThreadWait { waited_ns: 0, operations, left_out }
+        ThreadWait { operations, left_out, ..ThreadWait::default() }
     }
 }
 

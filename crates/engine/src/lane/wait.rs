@@ -39,7 +39,7 @@ impl Engine {
         mut ready: impl FnMut(&mut Core) -> Option<T>,
     ) -> (Locked<'a>, Option<T>) {
         let mut backoff = core.lane.wait_policy.backoff();
-        let mut waiting = Waiting::new(awaited);
+        let mut waiting = Waiting::new(awaited, deadline.is_some());
         loop {
             if let Some(value) = ready(&mut core) {
                 waiting.end(&mut core);

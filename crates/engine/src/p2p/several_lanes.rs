@@ -134,17 +134,18 @@ impl Engine {
         by_program: Option<&dyn Fn() -> bool>,
     ) -> Result<Ended<T>, Error> {
         let awaited = if by_program.is_some() { Awaited::AnyOfOrProgram } else { Awaited::AnyOf };
+        let ends_otherwise = by_program.is_some() || matches!(until, Until::Deadline(_));
         let lanes = lanes_of(list, also);
         let of_lane = |number| list.iter().filter(|one| one.lane == number).copied().collect();
         let operations: Vec<(u8, Vec<Pending>)> =
             lanes.iter().map(|number| (number, of_lane(number))).collect();
         let mut waits: Vec<LaneWait<'_>> = Vec::new();
         for (number, operations) in &operations {
-            let waiting = Waiting::new(awaited(operations));
+            let waiting = Waiting::new(awaited(operations), ends_otherwise);
             waits.push(LaneWait { lane: self.numbered_lane(*number), operations, waiting });
         }
         // A trace shows it as one wait.
-        let mut whole = Waiting::new(awaited(list));
+        let mut whole = Waiting::new(awaited(list), ends_otherwise);
         let traced = list.first().map_or(self, |one| self.lane_of(*one));
         if self.tracer.is_some() {
             whole.trace(&*traced.lock()?);

@@ -24,7 +24,11 @@ const LOOK: Duration = Duration::from_millis(1);
 pub struct Counting {
     /// The number of the request, chosen by the asker.
     pub question: u32,
+    /// True if the places in the code are looked for.
+    has_places: bool,
     until: Instant,
+    /// The state of each process before it was asked: the question wakes threads.
+    processes: Vec<Option<ProcessState>>,
     /// The number of the notification of each rank.
     notifications: Vec<Option<u32>>,
     /// The links of each rank, if it has sent them.
@@ -38,7 +42,14 @@ type RanksAndLanes<'a> = (&'a LocalRanks, &'a [LocalRanks]);
 
 impl Counting {
     /// Asks every rank that can write, and waits for them until `until`.
-    pub fn start(question: u32, (local_ranks, lanes): RanksAndLanes<'_>, until: Instant) -> Counting {
+    pub fn start(
+        question: u32,
+        has_places: bool,
+        (local_ranks, lanes): RanksAndLanes<'_>,
+        until: Instant,
+    ) -> Counting {
+        let state = |local_rank: &LocalRank| local_rank.pid.and_then(process_state);
+        let processes = local_ranks.all().iter().map(state).collect();
         let ask = |local_rank: &LocalRank| match local_rank.notifier() {
             Some(notifier) if local_rank.is_inside() => Some(notifier.notify()),
             _ => None,
@@ -46,7 +57,8 @@ impl Counting {
         let ask_all = |ranks: &LocalRanks| ranks.all().iter().map(ask).collect::<Vec<_>>();
         let notifications = ask_all(local_ranks);
         let of_lanes = lanes.iter().map(ask_all).collect();
-        Counting { question, until, links: vec![None; notifications.len()], notifications, of_lanes }
+        let links = vec![None; notifications.len()];
+        Counting { question, has_places, until, processes, links, notifications, of_lanes }
     }
 
     /// Stores the links of the rank at this place.
@@ -80,9 +92,10 @@ impl Counting {
     /// Returns the available counts.
     pub fn counts(&self, (local_ranks, lanes): RanksAndLanes<'_>) -> Vec<Counts> {
         let now_ns = clock::monotonic_ns();
-        let processes: Vec<_> =
-            local_ranks.all().iter().map(|local_rank| local_rank.pid.and_then(process_state)).collect();
-        let computing = self.where_they_compute(local_ranks, &processes);
+        let computing = match self.has_places {
+            true => self.where_they_compute(local_ranks),
+            false => Vec::new(),
+        };
         let count = |place: usize| {
             let local_rank = &local_ranks.all()[place];
             let (notification, links) = (self.notifications.get(place), self.links.get(place));
@@ -110,20 +123,20 @@ impl Counting {
                 counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
                 links: links.cloned().flatten().filter(|_| local_rank.is_inside()),
                 waits,
-                calls: local_rank.pid.map(|pid| places_of(pid, &calls)).unwrap_or_default(),
-                process: processes[place].clone(),
+                calls: local_rank
+                    .pid
+                    .filter(|_| self.has_places)
+                    .map(|pid| places_of(pid, &calls))
+                    .unwrap_or_default(),
+                process: self.processes.get(place).cloned().flatten(),
             }
         };
-        (0..processes.len()).map(count).collect()
+        (0..local_ranks.all().len()).map(count).collect()
     }
 
     /// Returns the code address of each rank that runs and makes no progress pass.
-    fn where_they_compute(
-        &self,
-        local_ranks: &LocalRanks,
-        processes: &[Option<ProcessState>],
-    ) -> Vec<Option<u64>> {
-        let all = local_ranks.all().iter().zip(processes).zip(&self.notifications);
+    fn where_they_compute(&self, local_ranks: &LocalRanks) -> Vec<Option<u64>> {
+        let all = local_ranks.all().iter().zip(&self.processes).zip(&self.notifications);
         let asked = all.map(|((local_rank, process), notification)| {
             let runs = process.as_ref().is_some_and(|process| process.letter == "R");
             local_rank.pid.filter(|_| runs && !is_current(local_rank, *notification)).unwrap_or(0)

@@ -255,12 +255,13 @@ impl HostRanks {
             Order::TellClock { asked_ns } => {
                 self.reports.push(Report::Clock { asked_ns, at_ns: clock::monotonic_ns() });
             }
-            Order::Count { question, timeout_ms } => {
+            Order::Count { question, timeout_ms, has_places } => {
                 self.local_ranks.ask_for_links();
                 self.lanes.each(LocalRanks::ask_for_links);
                 self.post();
                 let until = Instant::now() + Duration::from_millis(timeout_ms.into());
-                self.countings.push(Counting::start(question, (&self.local_ranks, self.lanes.all()), until));
+                let ranks = (&self.local_ranks, self.lanes.all());
+                self.countings.push(Counting::start(question, has_places, ranks, until));
             }
         }
     }

@@ -88,6 +88,8 @@ pub enum Order {
         question: u32,
         /// The time that ranks have, in ms: a rank that computes does not answer.
         timeout_ms: u32,
+        /// True if the report has the places in the code. Finding them stops a rank that computes for a moment.
+        has_places: bool,
     },
 }
 

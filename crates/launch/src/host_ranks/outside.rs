@@ -6,7 +6,7 @@ use canele_sys::bounded_read::read_kernel;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,12 @@ pub struct ProcessState {
     pub letter: String,
     /// The function of the kernel in which its first thread sleeps, if the system tells.
     pub sleeps_in: String,
+    /// The number of its threads.
+    #[serde(default)]
+    pub threads: u32,
+    /// The number of its threads that sleep until another thread wakes them, if the system tells.
+    #[serde(default)]
+    pub idle_threads: u32,
 }
 
 /// A place in the code of a process.
@@ -42,10 +48,25 @@ pub fn process_state(pid: u32) -> Option<ProcessState> {
     let runs = threads.take(MOST_THREADS).any(|thread| is_running(&thread.path()));
     let sleeps_in = read_kernel(format!("/proc/{pid}/wchan")).unwrap_or_default();
     let sleeps_in: String = sleeps_in.chars().filter(|c| c.is_ascii_graphic()).take(MOST_NAME).collect();
+    let (threads, idle_threads) = count_threads(pid);
     Some(ProcessState {
+        threads,
+        idle_threads,
         letter: if runs { 'R' } else { first }.to_string(),
         sleeps_in: if sleeps_in == "0" { String::new() } else { sleeps_in },
     })
+}
+
+/// Returns the number of threads of a process, and how many of them sleep until another thread wakes them. Only the first
+/// [`MOST_THREADS`] are looked at.
+fn count_threads(pid: u32) -> (u32, u32) {
+    let folder = fs::read_dir(format!("/proc/{pid}/task"));
+    let threads: Vec<_> = folder.into_iter().flatten().flatten().map(|thread| thread.path()).collect();
+    let is_idle = |thread: &&PathBuf| {
+        let sleeps_in = read_kernel(thread.join("wchan")).unwrap_or_default();
+        sleeps_in.starts_with("futex") && letter(thread) == Some('S')
+    };
+    (threads.len() as u32, threads.iter().take(MOST_THREADS).filter(is_idle).count() as u32)
 }
 
 /// Returns true if the thread with this folder in `/proc` runs, or waits only for a processor.

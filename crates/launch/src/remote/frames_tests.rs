@@ -164,7 +164,7 @@ fn told() -> Vec<ToAgent> {
         Order::Shut { stream: Stream::Error },
         Order::Feed { bytes: b"input\n".to_vec() },
         Order::TellClock { asked_ns: 1 << 40 },
-        Order::Count { question: 1, timeout_ms: 100 },
+        Order::Count { question: 1, timeout_ms: 100, has_places: true },
     ];
     let orders = orders.map(ToAgent::Order);
     orders.into_iter().chain([ToAgent::Refuse { why: "x".into() }, ToAgent::Begin(Box::new(task))]).collect()

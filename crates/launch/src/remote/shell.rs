@@ -43,7 +43,7 @@ impl RemoteShell {
 
     /// Returns the command that runs `canele SUBCOMMAND` on `host`.
     pub fn command(&self, host: &str, subcommand: &str) -> Vec<OsString> {
-        if self.is_usual && is_here(host) {
+        if self.is_usual && self.canele.is_absolute() && is_here(host) {
             return vec![self.canele.clone().into(), subcommand.into()];
         }
         let mut words = self.words.clone();

@@ -14,7 +14,7 @@ mod matching;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use canele_control::JobInfo;
@@ -150,8 +150,7 @@ impl Trace {
             return format!("the trace is not complete: {error}");
         }
         match self.try_write(info) {
-            // The file would only mislead.
-            Ok((0, 0)) if fs::remove_file(&self.path).is_ok() => {
+            Ok((0, 0)) if self.ranks.iter().all(|rank| rank.parts.is_empty()) && self.remove() => {
                 format!("no trace is written to {path}: no rank has used the library")
             }
             Ok((events, missing)) => {
@@ -163,6 +162,14 @@ impl Trace {
             }
             Err(error) => format!("the trace cannot be written to {path}: {error}"),
         }
+    }
+
+    /// Removes the file, which has no events and would only mislead. A device, a pipe or a link that the user named stays.
+    fn remove(&self) -> bool {
+        let own = self.file.metadata().map(|of| (of.dev(), of.ino()));
+        let is_own = |named: &fs::Metadata| own.is_ok_and(|own| own == (named.dev(), named.ino()));
+        let named = fs::symlink_metadata(&self.path);
+        named.is_ok_and(|named| named.is_file() && is_own(&named)) && fs::remove_file(&self.path).is_ok()
     }
 
     fn try_write(&self, info: &JobInfo) -> io::Result<(usize, u64)> {

@@ -85,7 +85,11 @@ mod tests {
             state: state.into(),
             current,
             waits: Some(Waits { threads, calls_of, ..Waits::default() }),
-            process: Some(ProcessState { letter: letter.into(), sleeps_in: "do_nanosleep".into() }),
+            process: Some(ProcessState {
+                letter: letter.into(),
+                sleeps_in: "do_nanosleep".into(),
+                ..ProcessState::default()
+            }),
             ..RankReport::default()
         }
     }

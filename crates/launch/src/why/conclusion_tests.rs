@@ -12,7 +12,7 @@ struct Rank {
 }
 
 fn threads(waits: impl IntoIterator<Item = Vec<WaitOperation>>) -> Rank {
-    let wait = |operations| ThreadWait { waited_ns: 1, operations, left_out: 0 };
+    let wait = |operations| ThreadWait { waited_ns: 1, operations, left_out: 0, ends_otherwise: false };
     Rank {
         waits: waits.into_iter().map(wait).collect(),
         has_more: false,

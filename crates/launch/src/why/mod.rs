@@ -8,12 +8,12 @@ mod activity;
 mod code;
 mod conclusion;
 mod needs;
+mod standstill;
 mod words;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use canele_control::{ThreadWait, UnexpectedMessage, Waits};
+use canele_control::{UnexpectedMessage, Waits};
 use serde::Serialize;
 
 use crate::host_ranks::ProcessState;
@@ -23,7 +23,8 @@ pub use code::CallSite;
 use code::Code;
 pub use conclusion::WaitFinding;
 use conclusion::conclude;
-use needs::{RankFacts, Ranks};
+use needs::RankFacts;
+pub use standstill::Standstill;
 use words::FlowNames;
 
 /// The most ranks whose lines are all printed; of more ranks only those in findings are.
@@ -100,23 +101,6 @@ pub fn explain(report: &JobReport) -> Explanation {
     }
     let JobReport { job, command, seconds, .. } = report;
     Explanation { job: *job, command: command.clone(), seconds: *seconds, conclusion, findings, ranks }
-}
-
-/// Returns the sentence that says why a job never ends. A rank has called `MPI_Finalize`, others wait for it,
-/// no rank can go on, and each has waited for at least `time`.
-pub fn never_ends(report: &JobReport, time: Duration) -> Option<String> {
-    let facts: Vec<_> = report.ranks.iter().map(facts_of).collect();
-    let running: Vec<_> = facts.iter().filter(|facts| !facts.is_gone).collect();
-    let stuck = Ranks::new(&facts).stuck();
-    let has_long_waited = |wait: &&ThreadWait| Duration::from_nanos(wait.waited_ns) >= time;
-    let is_stuck =
-        |facts: &&RankFacts<'_>| stuck.contains(&facts.rank) && facts.waits.iter().all(has_long_waited);
-    let finalizing = running.iter().filter(|facts| facts.is_finalizing).count();
-    let is_partly_at_its_end = (1..running.len()).contains(&finalizing);
-    // A rank that does not answer may have gone on.
-    let is_current = report.ranks.iter().all(|rank| rank.current || facts_of(rank).is_gone);
-    let never = is_partly_at_its_end && is_current && running.iter().copied().all(|facts| is_stuck(&facts));
-    never.then(|| explain(report).conclusion.swap_remove(0))
 }
 
 /// Returns the text for a job in which no finding explains the waits.
@@ -206,14 +190,15 @@ impl Explanation {
 
 #[cfg(test)]
 mod tests {
-    use canele_control::{WaitCollective, WaitMessage, WaitOperation};
+    use canele_control::{ThreadWait, WaitMessage, WaitOperation};
 
     use super::*;
 
     fn waiting(rank: u32, peer: u32) -> RankReport {
         let message = WaitMessage { peer: Some(peer), flow: Some(0), tag: Some(7), ..WaitMessage::default() };
         let operations = vec![WaitOperation::Receive(message)];
-        let threads = vec![ThreadWait { waited_ns: 2_000_000_000, operations, left_out: 0 }];
+        let threads =
+            vec![ThreadWait { waited_ns: 2_000_000_000, operations, left_out: 0, ends_otherwise: false }];
         let names = vec![(0, "world".into())];
         RankReport {
             rank,
@@ -249,37 +234,6 @@ mod tests {
                 "    1  receive from rank 0, tag 7, world, room for 0 B; for 2.0 s",
             ]
         );
-    }
-
-    /// Returns a rank in `MPI_Finalize` that waits for `peer`.
-    fn finalizing(rank: u32, peer: u32) -> RankReport {
-        let collective =
-            WaitCollective { operation: "barrier".into(), peers: vec![peer], ..WaitCollective::default() };
-        let mut report = RankReport { is_finalizing: true, ..waiting(rank, peer) };
-        report.waits.as_mut().unwrap().threads[0].operations = vec![WaitOperation::Collective(collective)];
-        report
-    }
-
-    #[test]
-    fn a_job_never_ends_if_its_ranks_wait_for_one_that_finalizes() {
-        let two_seconds = Duration::from_secs(2);
-        let hangs = report(vec![waiting(0, 1), finalizing(1, 0), waiting(2, 1)]);
-        assert_eq!(
-            never_ends(&hangs, two_seconds).as_deref(),
-            Some("rank 1 has called MPI_Finalize, and ranks 0, 2 still wait for it")
-        );
-        assert_eq!(never_ends(&hangs, two_seconds * 2), None, "they have not waited long enough");
-        let computes = RankReport { waits: None, ..waiting(0, 1) };
-        let asleep = RankReport { current: false, ..waiting(0, 1) };
-        let ended = RankReport { state: "ended".into(), ..waiting(0, 1) };
-        for (first, is_never) in [(waiting(0, 1), true), (computes, false), (asleep, false), (ended, true)] {
-            let (state, is_current) = (first.state.clone(), first.current);
-            let of_both = report(vec![first, finalizing(1, 0), waiting(2, 1)]);
-            assert_eq!(never_ends(&of_both, two_seconds).is_some(), is_never, "{state} {is_current}");
-        }
-        // Without such a rank, `canele why` and the time limit handle the case.
-        assert_eq!(never_ends(&report(vec![waiting(0, 1), waiting(1, 0)]), two_seconds), None);
-        assert_eq!(never_ends(&report(vec![finalizing(0, 1), finalizing(1, 0)]), two_seconds), None);
     }
 
     #[test]

@@ -234,8 +234,12 @@ mod tests {
     fn a_wait_is_told_with_call_peer_tag_flow_size_and_time() {
         let names = FlowNames([(0, "MPI_COMM_WORLD".to_owned())].into());
         let message = WaitMessage { peer: Some(1), flow: Some(0), tag: Some(7), bytes: 8, moving: false };
-        let wait =
-            |operation| ThreadWait { waited_ns: 1_500_000_000, operations: vec![operation], left_out: 0 };
+        let wait = |operation| ThreadWait {
+            waited_ns: 1_500_000_000,
+            operations: vec![operation],
+            left_out: 0,
+            ends_otherwise: false,
+        };
         let say = |operation, call| names.wait(&wait(operation), call);
         assert_eq!(
             say(WaitOperation::Receive(message), Some("MPI_Recv")),
