@@ -112,7 +112,7 @@ enum Command {
     /// Started by `scripts/install`: writes the man pages
     #[command(hide = true)]
     Manual {
-        /// Where to; the folder is there.
+        /// Where to; the folder is there. The pages come into its folders `man1` and `man3`.
         folder: PathBuf,
     },
     /// Started by `run --hosts` on each host: runs the ranks there
