@@ -112,8 +112,15 @@ enum Command {
     /// Started by `scripts/install`: writes the man pages
     #[command(hide = true)]
     Manual {
-        /// Where to; the folder is there.
+        /// Where to; the folder is there. The pages come into its folders `man1` and `man3`.
         folder: PathBuf,
+    },
+    /// Say whether words are a command line of `canele` or `mpiexec`, and do nothing: for those that check documents
+    #[command(hide = true)]
+    Parse {
+        /// The words, of which the first is the command.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        words: Vec<OsString>,
     },
     /// Started by `run --hosts` on each host: runs the ranks there
     #[command(hide = true)]
@@ -165,11 +172,7 @@ fn mpi_command(name: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
 }
 
 fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let mut words: Vec<OsString> = words.into_iter().collect();
-    if words.get(1).is_some_and(|word| word == "run") {
-        words = run::with_number(words);
-    }
-    let command = match Canele::try_parse_from(words) {
+    let command = match parsed(words.into_iter().collect()) {
         Ok(canele) => canele.command,
         Err(error) => return usage(&error),
     };
@@ -195,6 +198,7 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Sim(arguments) => sim::main(&arguments),
         Command::Completion(arguments) => completion::main(&arguments),
         Command::Manual { folder } => manual::main(&folder),
+        Command::Parse { words } => parse_only(words),
         Command::Agent => helper("agent: only `canele run --hosts` starts this", serve_host()),
         Command::Join { role } => {
             let role = if role == "launcher" { JoinRole::Launcher } else { JoinRole::Agent };
@@ -208,6 +212,27 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
         },
         Command::Supervise { .. } => helper("supervise: only `canele run` starts this", supervise()),
+    }
+}
+
+fn parsed(mut words: Vec<OsString>) -> Result<Canele, clap::Error> {
+    if words.get(1).is_some_and(|word| word == "run") {
+        words = run::with_number(words);
+    }
+    Canele::try_parse_from(words)
+}
+
+/// Says what is wrong with a command line, if anything is, and runs nothing.
+fn parse_only(words: Vec<OsString>) -> ExitCode {
+    let is_mpiexec = words.first().is_some_and(|name| name == "mpiexec" || name == "mpirun");
+    let asked = match is_mpiexec {
+        true => mpiexec::translate(words[1..].to_vec(), |name| std::env::var_os(name)),
+        false => Ok(Asked::Run { remarks: Vec::new(), words }),
+    };
+    match asked.map(|asked| if let Asked::Run { words, .. } = asked { parsed(words).err() } else { None }) {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(error)) => usage(&error),
+        Err(text) => wrong_usage(&format!("mpiexec: {text}")),
     }
 }
 

@@ -43,21 +43,35 @@ fn man_pages_are_well_formed_and_show_options_and_examples() {
     ] {
         assert!(all.iter().any(|page| page == name), "{name}: {all:?}");
     }
+    let functions = names(&here.path("share/man/man3"));
+    for name in [
+        "canele.3",
+        "canele_flow.3",
+        "canele_flow_send.3",
+        "canele_remote_region_put.3",
+        "canele_error_text.3",
+    ] {
+        assert!(functions.iter().any(|page| page == name), "{name}: {functions:?}");
+    }
     if Command::new("mandoc").arg("-T").arg("lint").stdin(std::process::Stdio::null()).output().is_err() {
         assert!(!is_there("mandoc"));
         return;
     }
-    let mandoc = |words: &[&str], name: &str| {
-        let page = format!("man1/{name}");
-        let mut mandoc = within_a_minute(&[&["mandoc"], words, &[&page]].concat());
-        mandoc.current_dir(here.path("share/man")).output().unwrap()
+    let mandoc = |words: &[&str], names: &[String]| {
+        let folder = |name: &str| format!("man{}/{name}", name.rsplit('.').next().unwrap());
+        let mut mandoc = within_a_minute(&[&["mandoc"], words].concat());
+        mandoc
+            .args(names.iter().map(|name| folder(name)))
+            .current_dir(here.path("share/man"))
+            .output()
+            .unwrap()
     };
-    for name in &all {
-        let lint = mandoc(&["-T", "lint", "-W", "error"], name);
-        assert!(lint.status.success(), "{name}: {}", String::from_utf8_lossy(&lint.stdout));
+    for of_section in [&all, &functions] {
+        let lint = mandoc(&["-T", "lint", "-W", "error"], of_section);
+        assert!(lint.status.success(), "{}", String::from_utf8_lossy(&lint.stdout));
     }
     let shown = |name: &str| {
-        let text = printed(&mandoc(&["-T", "utf8", "-O", "width=150"], name));
+        let text = printed(&mandoc(&["-T", "utf8", "-O", "width=150"], &[name.to_owned()]));
         // Bold letters are printed twice.
         let mut plain = String::new();
         for letter in text.chars() {
@@ -76,6 +90,13 @@ fn man_pages_are_well_formed_and_show_options_and_examples() {
     }
     assert!(shown("mpirun.1").contains("-genv, -env NAME VALUE"), "a page that is another one");
     assert!(shown("mpiCC.1").contains("CANELE_CXX"));
+    let send = shown("canele_flow_send.3");
+    for part in [
+        "canele_error canele_flow_send(const struct canele_flow *flow,",
+        "Sends bytes bytes at data to rank to with a tag.",
+    ] {
+        assert!(send.contains(part), "{part}: {send}");
+    }
     assert!(shown("mpif90.1").contains("--prepare[=FOLDER]"));
 }
 
@@ -153,7 +174,9 @@ fn removing_leaves_no_folder_and_what_is_of_others() {
     let here = Installation::complete("removed");
     let page = here.path("share/man/man1/other.1");
     fs::write(&page, "").unwrap();
+    assert!(here.path("share/man/man3").exists());
     printed(&here.install(&["--remove"]));
     assert_eq!(names(&here.path("share")), ["man"]);
+    assert_eq!(names(&here.path("share/man")), ["man1"]);
     assert_eq!(names(&here.path("share/man/man1")), ["other.1"]);
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use canele_sys::atomic::{AtomicU32, Ordering};
 
+pub mod documents;
 pub mod error_sources;
 pub mod fortran;
 pub mod hosts;

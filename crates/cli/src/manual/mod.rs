@@ -1,7 +1,10 @@
-//! The man pages of the command and of MPI's commands, made from the definitions of the arguments and the
-//! texts of `--help`.
+//! The man pages of the command, of MPI's commands and of the interface for C, made from the definitions of
+//! the arguments, the texts of `--help` and the header.
 //!
 //! Owns the list of pages. `scripts/install` and the packages have them written.
+
+mod header;
+mod interface;
 
 use std::fs;
 use std::io;
@@ -16,13 +19,13 @@ use clap_mangen::roff::{Roff, roman};
 use crate::compile::{Language, help};
 use crate::{Canele, mpichversion, say};
 
-/// The section of the manual.
+/// The section of the manual for commands.
 const SECTION: &str = "1";
 
-/// Writes all pages into an existing folder.
+/// Writes all pages into the folders `man1` and `man3` of an existing folder.
 pub fn main(folder: &Path) -> ExitCode {
-    match pages()
-        .and_then(|pages| pages.iter().try_for_each(|(name, page)| fs::write(folder.join(name), page)))
+    match all_pages()
+        .and_then(|pages| pages.iter().try_for_each(|(name, page)| write_page(folder, name, page)))
     {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -32,7 +35,19 @@ pub fn main(folder: &Path) -> ExitCode {
     }
 }
 
-/// Returns the pages by the names of their files.
+fn all_pages() -> io::Result<Vec<(String, Vec<u8>)>> {
+    Ok(pages()?.into_iter().chain(interface::pages()).collect())
+}
+
+/// Writes a page into the folder of its section, which the name of its file ends with.
+fn write_page(folder: &Path, name: &str, page: &[u8]) -> io::Result<()> {
+    let section = name.rsplit('.').next().unwrap_or(SECTION);
+    let folder = folder.join(format!("man{section}"));
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(name), page)
+}
+
+/// Returns the pages of commands by the names of their files.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut command = Canele::command().disable_help_subcommand(true);
     command.build();
@@ -42,14 +57,14 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
         |name: &str, language| of_text(name, "compile and link programs that use MPI", &help(language));
     let others = [
         ("mpiexec", of_text("mpiexec", "start MPI programs", mpiexec::HELP)),
-        ("mpirun", link("mpiexec")),
+        ("mpirun", link(SECTION, "mpiexec")),
         ("mpicc", compiler("mpicc", Language::C)),
         ("mpicxx", compiler("mpicxx", Language::Cxx)),
-        ("mpic++", link("mpicxx")),
-        ("mpiCC", link("mpicxx")),
+        ("mpic++", link(SECTION, "mpicxx")),
+        ("mpiCC", link(SECTION, "mpicxx")),
         ("mpifort", compiler("mpifort", Language::Fortran)),
-        ("mpif90", link("mpifort")),
-        ("mpif77", link("mpifort")),
+        ("mpif90", link(SECTION, "mpifort")),
+        ("mpif77", link(SECTION, "mpifort")),
         (
             "mpichversion",
             of_text("mpichversion", "say which MPICH the library stands in for", mpichversion::HELP),
@@ -131,8 +146,8 @@ fn verbatim(roff: &mut Roff, text: &str) {
 }
 
 /// Returns a page that refers to another one.
-fn link(name: &str) -> Vec<u8> {
-    format!(".so man{SECTION}/{name}.{SECTION}\n").into_bytes()
+fn link(section: &str, name: &str) -> Vec<u8> {
+    format!(".so man{section}/{name}.{section}\n").into_bytes()
 }
 
 fn source() -> String {
