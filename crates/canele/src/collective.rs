@@ -59,6 +59,9 @@ impl Flow {
     ///
     /// # Errors
     /// As [`Flow::broadcast`]; [`Error::Lengths`] where `result` is not as long as `items`: then nothing was sent.
+    ///
+    /// # Panics
+    /// The operation is not defined for such numbers: bits and truth of floating-point numbers, places of numbers that are no pairs.
     pub fn reduce<T: Number>(&self, root: Rank, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
         self.check_root(root)?;
         let result = self.at_root(root, result, "items of the result of a reduction", items.len())?;
@@ -83,6 +86,9 @@ impl Flow {
     /// ```
     ///
     /// # Errors
+    /// As [`Flow::reduce`].
+    ///
+    /// # Panics
     /// As [`Flow::reduce`].
     #[inline]
     pub fn allreduce<T: Number>(&self, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {

@@ -3,24 +3,18 @@
 //! An operation owns what combines two elements, and knows for which elements it is defined. It works on packed bytes, at
 //! any address: where they come from and in which order ranks are combined is the business of the collectives.
 
-mod bfloat;
 mod built_in;
-mod element;
-mod fold;
-mod half;
-mod numbers;
-mod table;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Result, fail};
 pub use built_in::BuiltIn;
-pub use element::Element;
+pub use canele_engine::collective::Element;
 
 /// Combines each element of the second bytes into the first, both packed and of one length; the flag says that the second's
 /// come first. Buffers need not be aligned.
-pub type Combine = fn(&mut [u8], &[u8], bool);
+pub use canele_engine::collective::Kernel as Combine;
 
 /// As [`Combine`], with what it needs to know.
 pub type Made = dyn Fn(&mut [u8], &[u8], bool) + Send + Sync;

@@ -1,4 +1,4 @@
-//! What the standard's operations know how to combine.
+//! What the operations know how to combine.
 
 /// An element of a predefined datatype, by what it is in memory. Packed, a pair is its value followed by its index.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
