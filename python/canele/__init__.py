@@ -7,8 +7,7 @@ each other's regions, post to mailboxes, and take part in collectives:
 
     with canele.Job() as job:
         world = job.world
-        total = numpy.zeros(3)
-        world.allreduce(numpy.full(3, job.rank, dtype=float), total)
+        total = world.allreduce(numpy.full(3, job.rank, dtype=float))
         print(job.rank, total)
 
     $ canele run -n 4 python program.py
@@ -42,11 +41,15 @@ from canele._native import (
     Request,
     Status,
     __version__,
+    start_all,
+    test_all,
+    test_any,
     wait_all,
     wait_any,
     wait_some,
 )
 from canele._run import run
+from canele.cart import Cart, choose_dims
 from canele.errors import (
     Cancelled,
     CutOff,
@@ -73,8 +76,10 @@ from canele.errors import (
     Unpicklable,
     Unreachable,
 )
+from canele.remote_array import RemoteArray
 
 __all__ = [
-    "ANY_SOURCE", "ANY_TAG", "Channel", "Flow", "Job", "Mailbox", "MailboxSender", "Matched", "Message", "Notice", "Op", "Region",
-    "RemoteRegion", "Request", "Status", "__version__", "errors", "run", "wait_all", "wait_any", "wait_some", *errors.__all__,
+    "ANY_SOURCE", "ANY_TAG", "Cart", "Channel", "Flow", "Job", "Mailbox", "MailboxSender", "Matched", "Message", "Notice", "Op", "Region",
+    "RemoteArray", "RemoteRegion", "Request", "Status", "__version__", "choose_dims", "errors", "run", "start_all", "test_all", "test_any",
+    "wait_all", "wait_any", "wait_some", *errors.__all__,
 ]

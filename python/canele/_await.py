@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from typing import Any
 
 from canele import _native
 
@@ -60,7 +61,7 @@ class _Waiting:
 _loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Waiting] = weakref.WeakKeyDictionary()
 
 
-async def wait_for(request: _native.Request) -> _native.Status | None:
+async def wait_for(request: _native.Request) -> Any:
     """Waits for a request and returns its result."""
     if not request.test():
         loop = asyncio.get_running_loop()

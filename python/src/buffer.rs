@@ -5,15 +5,21 @@
 
 use std::ffi::CStr;
 
-use canele_engine::collective::{Number, Op, Reduction};
+use canele_collective::{Op, Reduction};
 use canele_mem::buffer::{Raw, RawMut};
 use canele_sys::device::{self, MemoryKind};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::items::Items;
+
 /// A view of contiguous memory of an object.
-pub struct Buffer(Box<ffi::Py_buffer>);
+pub struct Buffer {
+    view: Box<ffi::Py_buffer>,
+    /// The type of items that the buffer protocol has no format for, by numpy's name.
+    dtype: Option<String>,
+}
 
 // SAFETY: the view is released with the interpreter's lock held, by whichever thread; what it points to does not move meanwhile.
 unsafe impl Send for Buffer {}
@@ -31,14 +37,28 @@ impl Buffer {
         Self::with(object, ffi::PyBUF_ANY_CONTIGUOUS | ffi::PyBUF_WRITABLE)
     }
 
-    /// Memory with numbers to be reduced, of which the view says the type.
-    pub fn of_numbers(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::with(object, ffi::PyBUF_ANY_CONTIGUOUS | ffi::PyBUF_FORMAT)
+    /// Memory with items, of which the view says the type.
+    pub fn of_items(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::with_items(object, ffi::PyBUF_ANY_CONTIGUOUS)
     }
 
-    /// Memory for the results of a reduction.
-    pub fn numbers_to_fill(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::with(object, ffi::PyBUF_ANY_CONTIGUOUS | ffi::PyBUF_FORMAT | ffi::PyBUF_WRITABLE)
+    /// Memory for items, to be filled, of which the view says the type.
+    pub fn items_to_fill(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::with_items(object, ffi::PyBUF_ANY_CONTIGUOUS | ffi::PyBUF_WRITABLE)
+    }
+
+    fn with_items(object: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<Self> {
+        let refused = match Self::with(object, flags | ffi::PyBUF_FORMAT) {
+            Err(refused) => refused,
+            lent => return lent,
+        };
+        // Some arrays of numpy lend their memory, but have no format for it: bfloat16, times.
+        let dtype = object.getattr(pyo3::intern!(object.py(), "dtype"));
+        let name =
+            dtype.and_then(|dtype| dtype.getattr(pyo3::intern!(object.py(), "name"))?.extract::<String>());
+        let (Ok(name), Ok(mut buffer)) = (name, Self::with(object, flags)) else { return Err(refused) };
+        buffer.dtype = Some(name);
+        Ok(buffer)
     }
 
     fn with(object: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<Self> {
@@ -48,8 +68,8 @@ impl Buffer {
         if refused != 0 {
             return Err(explain(object, flags));
         }
-        let buffer = Self(view);
-        match device::memory_at(buffer.0.buf, buffer.len()) {
+        let buffer = Self { view, dtype: None };
+        match device::memory_at(buffer.view.buf, buffer.len()) {
             MemoryKind::Host => Ok(buffer),
             memory => Err(PyBufferError::new_err(format!(
                 "the buffer is {memory}, which no call takes: copy it to memory of the host first"
@@ -59,12 +79,12 @@ impl Buffer {
 
     /// Its length in bytes.
     pub fn len(&self) -> usize {
-        self.0.len.unsigned_abs()
+        self.view.len.unsigned_abs()
     }
 
     /// Bytes of one item.
     pub fn item_bytes(&self) -> usize {
-        self.0.itemsize.unsigned_abs().max(1)
+        self.view.itemsize.unsigned_abs().max(1)
     }
 
     /// Its bytes.
@@ -74,7 +94,7 @@ impl Buffer {
         }
         // SAFETY: the view has so many contiguous bytes, which stay until it is released; the program does not change them while they are
         // read: the contract of the calls that it is lent to.
-        unsafe { std::slice::from_raw_parts(self.0.buf.cast(), self.len()) }
+        unsafe { std::slice::from_raw_parts(self.view.buf.cast(), self.len()) }
     }
 
     /// Its bytes, to be filled.
@@ -83,86 +103,43 @@ impl Buffer {
             return &mut [];
         }
         // SAFETY: as of `bytes`, and the view was asked for to be written.
-        unsafe { std::slice::from_raw_parts_mut(self.0.buf.cast(), self.len()) }
+        unsafe { std::slice::from_raw_parts_mut(self.view.buf.cast(), self.len()) }
     }
 
     /// Its memory, to be sent. The buffer must outlive the operation.
     pub fn raw(&self) -> Raw {
         // SAFETY: the caller that lends it keeps the buffer until the operation has ended, and the program changes nothing meanwhile.
-        unsafe { Raw::new(self.0.buf.cast(), 0, self.0.len) }
+        unsafe { Raw::new(self.view.buf.cast(), 0, self.view.len) }
     }
 
     /// Its memory, to be filled. The buffer must outlive the operation.
     pub fn raw_mut(&mut self) -> RawMut {
         // SAFETY: as of `raw`, and the program touches none of it meanwhile.
-        unsafe { RawMut::new(self.0.buf.cast(), 0, self.0.len) }
+        unsafe { RawMut::new(self.view.buf.cast(), 0, self.view.len) }
     }
 
-    /// How its numbers are reduced.
-    pub fn reduction(&self, op: Op) -> PyResult<Reduction> {
-        let of = self.number()?;
-        Ok(match of {
-            Kind::Signed(1) => reduction::<i8>(op),
-            Kind::Signed(2) => reduction::<i16>(op),
-            Kind::Signed(4) => reduction::<i32>(op),
-            Kind::Signed(_) => reduction::<i64>(op),
-            Kind::Unsigned(1) => reduction::<u8>(op),
-            Kind::Unsigned(2) => reduction::<u16>(op),
-            Kind::Unsigned(4) => reduction::<u32>(op),
-            Kind::Unsigned(_) => reduction::<u64>(op),
-            Kind::Float(4) => reduction::<f32>(op),
-            Kind::Float(_) => reduction::<f64>(op),
-        })
+    /// How its items are reduced, if the operation is defined for them.
+    pub fn reduction(&self, op: Op) -> Option<Reduction> {
+        op.kernel(self.items().element()?).map(Reduction::from)
     }
 
-    /// What its items are, if they are numbers that can be reduced.
-    pub fn number(&self) -> PyResult<Kind> {
-        let format = match self.0.format.is_null() {
-            true => "B",
+    /// What its items are.
+    pub fn items(&self) -> Items {
+        let format = match (&self.dtype, self.view.format.is_null()) {
+            (Some(dtype), _) => Some(dtype.as_str()),
+            (None, true) => None,
             // SAFETY: a format is a string that lives as long as the view.
-            false => unsafe { CStr::from_ptr(self.0.format) }.to_str().unwrap_or("?"),
+            (None, false) => Some(unsafe { CStr::from_ptr(self.view.format) }.to_str().unwrap_or("?")),
         };
-        let native = if cfg!(target_endian = "little") { ['@', '=', '<'] } else { ['@', '=', '>'] };
-        let size = self.item_bytes();
-        let kind = match (format.trim_start_matches(native), size) {
-            ("b" | "h" | "i" | "l" | "q" | "n", 1 | 2 | 4 | 8) => Kind::Signed(size),
-            ("B" | "H" | "I" | "L" | "Q" | "N" | "?", 1 | 2 | 4 | 8) if !format.ends_with('?') => {
-                Kind::Unsigned(size)
-            }
-            ("f" | "d", 4 | 8) => Kind::Float(size),
-            _ => {
-                return Err(PyTypeError::new_err(format!(
-                    "items of format {format:?} cannot be reduced: give integers of 1 to 8 bytes or float32 or float64 in this machine's \
-                     byte order, or use allgather_objects and reduce them in Python"
-                )));
-            }
-        };
-        if !(self.0.buf as usize).is_multiple_of(size) {
-            return Err(PyBufferError::new_err(format!(
-                "the numbers to be reduced do not lie at a multiple of their {size} bytes: copy them to an array of their own"
-            )));
-        }
-        Ok(kind)
+        Items::of(format, self.item_bytes())
     }
-}
-
-fn reduction<T: Number>(op: Op) -> Reduction {
-    Reduction::of::<T>(op)
-}
-
-/// What numbers are, with their bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    Signed(usize),
-    Unsigned(usize),
-    Float(usize),
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
         // Once the interpreter has ended nothing is to be released.
         // SAFETY: the view was filled by PyObject_GetBuffer, lies where it was, and is released once, with the interpreter's lock.
-        Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.0) });
+        Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.view) });
     }
 }
 

@@ -1,53 +1,32 @@
 //! Collectives of memory: each is started as one that does not block, and waited for.
 
-use canele_collective::{Buffers, CollectiveBuffer, Operation, Reduction, Shape};
+use canele_collective::{Buffers, CollectiveBuffer, CollectiveSpec, Operation, Reduction, Shape};
 use canele_mem::buffer::Divided;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::buffer::Buffer;
 use crate::context::Lent;
 use crate::errors::{raise, raise_text};
-use crate::flow::{Flow, root};
+use crate::flow::Flow;
+use crate::package::{ResultMemory, call};
 use crate::request::{Kind, Request};
 
-/// How numbers are reduced. Results have the same bits on every rank and in every run with as many ranks.
-#[pyclass(frozen, eq, eq_int, from_py_object, rename_all = "UPPERCASE", module = "canele")]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Op {
-    /// Their sum; integers wrap around.
-    Sum,
-    /// The smaller; a number is taken before a NaN.
-    Min,
-    /// The larger; a number is taken before a NaN.
-    Max,
-    /// Their product; integers wrap around.
-    Prod,
-}
+/// The module of parts of different lengths.
+pub const VECTORS: &str = "canele._vectors";
 
-impl From<Op> for canele::Op {
-    fn from(op: Op) -> Self {
-        match op {
-            Op::Sum => Self::Sum,
-            Op::Min => Self::Min,
-            Op::Max => Self::Max,
-            Op::Prod => Self::Prod,
-        }
-    }
-}
-
-type Data<'a, 'py> = &'a Bound<'py, PyAny>;
+/// An object that lends its memory.
+pub type Data<'a, 'py> = &'a Bound<'py, PyAny>;
 
 impl Flow {
-    /// Starts a collective in which a member gives `block` bytes to another one.
-    pub fn start(
+    /// Starts a collective of memory.
+    pub fn start<'s>(
         &self,
         py: Python<'_>,
-        operation: Operation,
-        (block, element): (usize, usize),
+        spec: impl Into<CollectiveSpec<'s>>,
         reduction: Option<Reduction>,
         (input, mut output): (Option<Buffer>, Option<Buffer>),
     ) -> PyResult<Request> {
-        let shape = Shape { element, ..Shape::new(operation, block) };
         let buffers = Buffers {
             input: input
                 .as_ref()
@@ -57,36 +36,14 @@ impl Flow {
             }),
         };
         let (engine, flow) = self.flow.collectives_on_lane();
-        let pending = engine.start_collective(flow, shape, reduction, buffers);
+        let pending = engine.start_collective(flow, spec, reduction, buffers);
         let pending = pending.map_err(|error| raise(py, error))?;
         let lent = Lent::new(&self.flow, input.into_iter().chain(output));
         Ok(Request::under_way(&self.context, Kind::Collective, pending, lent))
     }
 
     fn parts(&self, block: usize) -> usize {
-        block.saturating_mul(self.flow.size() as usize)
-    }
-
-    fn start_reduction(
-        &self,
-        py: Python<'_>,
-        operation: Operation,
-        data: Data<'_, '_>,
-        result: Option<Data<'_, '_>>,
-        op: Op,
-    ) -> PyResult<Request> {
-        let input = Buffer::of_numbers(data)?;
-        let reduction = input.reduction(op.into())?;
-        let output = result.map(Buffer::numbers_to_fill).transpose()?;
-        if let Some(output) = &output {
-            check(py, "bytes of the result of a reduction", output.len(), input.len())?;
-            if output.number()? != input.number()? {
-                let text = "the result of a reduction has numbers of another type than the data: give both the same type";
-                return Err(raise_text(py, "LengthMismatch", text.to_owned()));
-            }
-        }
-        let sizes = (input.len(), input.item_bytes());
-        self.start(py, operation, sizes, Some(reduction), (Some(input), output))
+        block.saturating_mul(self.ranks() as usize)
     }
 }
 
@@ -101,7 +58,29 @@ fn at_root<T>(py: Python<'_>, is_root: bool, what: &str, memory: Option<T>) -> P
     }
 }
 
-fn check(py: Python<'_>, what: &'static str, given: usize, needed: usize) -> PyResult<()> {
+/// Bytes of one rank's part of memory with equal parts for all.
+pub fn block_of(py: Python<'_>, len: usize, ranks: u32) -> PyResult<usize> {
+    let block = len / ranks as usize;
+    check(py, "bytes of equal parts for all ranks", len, block * ranks as usize)?;
+    Ok(block)
+}
+
+/// Refuses memory whose items have another type than those that come from other memory of this call.
+pub fn check_types(py: Python<'_>, what: &str, one: &Buffer, whose: &str, other: &Buffer) -> PyResult<()> {
+    let (items, others) = (one.items(), other.items());
+    if items.fits(&others) {
+        return Ok(());
+    }
+    let text = format!(
+        "{what} has items of another type, {}, than {whose}, {}: give both the same type",
+        items.name(),
+        others.name()
+    );
+    Err(raise_text(py, "LengthMismatch", text))
+}
+
+/// Refuses memory of another length than a call needs.
+pub fn check(py: Python<'_>, what: &'static str, given: usize, needed: usize) -> PyResult<()> {
     if given == needed { Ok(()) } else { Err(raise(py, canele::Error::Lengths { what, given, needed })) }
 }
 
@@ -109,66 +88,45 @@ fn check(py: Python<'_>, what: &'static str, given: usize, needed: usize) -> PyR
 impl Flow {
     /// Starts a barrier: the request ends once all ranks have called it.
     fn ibarrier(&self, py: Python<'_>) -> PyResult<Request> {
-        self.start(py, Operation::Barrier, (0, 1), None, (None, None))
+        self.start(py, Shape::new(Operation::Barrier, 0), None, (None, None))
     }
 
     /// Starts broadcast().
     fn ibroadcast(&self, py: Python<'_>, root: i64, data: Data<'_, '_>) -> PyResult<Request> {
-        let root = self::root(root, &self.flow, py)?;
+        let root = self.root(py, root)?;
         let output = Buffer::to_fill(data).or_else(|error| {
             // The root's is only read.
-            if root == self.flow.rank() { Buffer::of(data) } else { Err(error) }
+            if root == self.me() { Buffer::of(data) } else { Err(error) }
         })?;
-        self.start(py, Operation::Broadcast(root.into()), (output.len(), 1), None, (None, Some(output)))
-    }
-
-    /// Starts reduce().
-    #[pyo3(signature = (root, data, result=None, op=Op::Sum))]
-    fn ireduce(
-        &self,
-        py: Python<'_>,
-        root: i64,
-        data: Data<'_, '_>,
-        result: Option<Data<'_, '_>>,
-        op: Op,
-    ) -> PyResult<Request> {
-        let root = self::root(root, &self.flow, py)?;
-        let result = at_root(py, root == self.flow.rank(), "the result", result)?;
-        self.start_reduction(py, Operation::Reduce(root.into()), data, result, op)
-    }
-
-    /// Starts allreduce().
-    #[pyo3(signature = (data, result, op=Op::Sum))]
-    fn iallreduce(
-        &self,
-        py: Python<'_>,
-        data: Data<'_, '_>,
-        result: Data<'_, '_>,
-        op: Op,
-    ) -> PyResult<Request> {
-        self.start_reduction(py, Operation::Allreduce, data, Some(result), op)
+        self.start(
+            py,
+            Shape::new(Operation::Broadcast(root.into()), output.len()),
+            None,
+            (None, Some(output)),
+        )
     }
 
     /// Starts gather().
     #[pyo3(signature = (root, data, all=None))]
-    fn igather(
+    fn igather<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         root: i64,
-        data: Data<'_, '_>,
-        all: Option<Data<'_, '_>>,
+        data: &Bound<'py, PyAny>,
+        all: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Request> {
-        let root = self::root(root, &self.flow, py)?;
-        let (input, all) =
-            (Buffer::of(data)?, at_root(py, root == self.flow.rank(), "what is gathered", all)?);
-        let output = all.map(Buffer::to_fill).transpose()?;
-        if let Some(output) = &output {
-            check(py, "bytes to gather into", output.len(), self.parts(input.len()))?;
+        let root = self.root(py, root)?;
+        match root == self.me() {
+            true => self.start_gather(py, Operation::Gather(root.into()), data, all),
+            false => {
+                let input = Buffer::of(data)?;
+                let shape = Shape::new(Operation::Gather(root.into()), input.len());
+                self.start(py, shape, None, (Some(input), None))
+            }
         }
-        self.start(py, Operation::Gather(root.into()), (input.len(), 1), None, (Some(input), output))
     }
 
-    /// Starts scatter().
+    /// Starts scatter() into memory that is given.
     fn iscatter(
         &self,
         py: Python<'_>,
@@ -176,30 +134,47 @@ impl Flow {
         all: Option<Data<'_, '_>>,
         data: Data<'_, '_>,
     ) -> PyResult<Request> {
-        let root = self::root(root, &self.flow, py)?;
+        let root = self.root(py, root)?;
         let (all, output) =
-            (at_root(py, root == self.flow.rank(), "what is scattered", all)?, Buffer::to_fill(data)?);
-        let input = all.map(Buffer::of).transpose()?;
+            (at_root(py, root == self.me(), "what is scattered", all)?, Buffer::items_to_fill(data)?);
+        let input = all.map(Buffer::of_items).transpose()?;
         if let Some(input) = &input {
             check(py, "bytes to scatter", input.len(), self.parts(output.len()))?;
+            check_types(py, "the part of this rank", &output, "what is scattered", input)?;
         }
-        self.start(py, Operation::Scatter(root.into()), (output.len(), 1), None, (input, Some(output)))
+        self.start(py, Shape::new(Operation::Scatter(root.into()), output.len()), None, (input, Some(output)))
     }
 
     /// Starts allgather().
-    fn iallgather(&self, py: Python<'_>, data: Data<'_, '_>, all: Data<'_, '_>) -> PyResult<Request> {
-        let (input, output) = (Buffer::of(data)?, Buffer::to_fill(all)?);
-        check(py, "bytes to gather into", output.len(), self.parts(input.len()))?;
-        self.start(py, Operation::Allgather, (input.len(), 1), None, (Some(input), Some(output)))
+    #[pyo3(signature = (data, all=None))]
+    fn iallgather<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        all: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Request> {
+        self.start_gather(py, Operation::Allgather, data, all)
     }
 
-    /// Starts alltoall().
-    fn ialltoall(&self, py: Python<'_>, data: Data<'_, '_>, result: Data<'_, '_>) -> PyResult<Request> {
-        let (input, output) = (Buffer::of(data)?, Buffer::to_fill(result)?);
-        let part = input.len() / self.flow.size() as usize;
-        check(py, "bytes to give to all ranks", input.len(), self.parts(part))?;
-        check(py, "bytes to get from all ranks", output.len(), input.len())?;
-        self.start(py, Operation::Alltoall, (part, 1), None, (Some(input), Some(output)))
+    /// Starts alltoall() of memory.
+    #[pyo3(signature = (data, result=None))]
+    fn ialltoall<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Request> {
+        let input = Buffer::of_items(data)?;
+        let block = block_of(py, input.len(), self.ranks())?;
+        let made = if result.is_none() { Some(ResultMemory::like(data)?) } else { None };
+        let memory = made.as_ref().map(|made| &made.memory).or(result);
+        let output = memory.map(Buffer::items_to_fill).transpose()?;
+        if let Some(output) = &output {
+            check(py, "bytes to get from all ranks", output.len(), input.len())?;
+            check_types(py, "the result", output, "the data", &input)?;
+        }
+        let request = self.start(py, Shape::new(Operation::Alltoall, block), None, (Some(input), output))?;
+        Ok(request.giving(made))
     }
 
     /// Returns once all ranks have called it.
@@ -215,58 +190,89 @@ impl Flow {
         self.ibroadcast(py, root, data)?.finish(py)
     }
 
-    /// Reduces the numbers of all ranks, place by place, into `result` at rank `root`; elsewhere `result` is not used.
-    ///
-    /// `data` and `result` have the same type and length: integers of 1 to 8 bytes, float32 or float64.
-    #[pyo3(signature = (root, data, result=None, op=Op::Sum))]
-    fn reduce(
-        &self,
-        py: Python<'_>,
-        root: i64,
-        data: Data<'_, '_>,
-        result: Option<Data<'_, '_>>,
-        op: Op,
-    ) -> PyResult<()> {
-        self.ireduce(py, root, data, result, op)?.finish(py)
-    }
-
-    /// Reduces the numbers of all ranks, place by place, into `result` on all ranks.
-    #[pyo3(signature = (data, result, op=Op::Sum))]
-    fn allreduce(&self, py: Python<'_>, data: Data<'_, '_>, result: Data<'_, '_>, op: Op) -> PyResult<()> {
-        self.iallreduce(py, data, result, op)?.finish(py)
-    }
-
     /// Gathers the memory of all ranks, in the order of ranks, in `all` at rank `root`, which is size times as long; elsewhere `all` is
-    /// not used.
+    /// not used. If the root gives no `all`, new memory of the type of `data` is returned there: arrays get a first dimension of size ranks.
+    ///
+    /// Raises LengthMismatch if `all` has another type or length.
     #[pyo3(signature = (root, data, all=None))]
-    fn gather(
+    fn gather<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         root: i64,
-        data: Data<'_, '_>,
-        all: Option<Data<'_, '_>>,
-    ) -> PyResult<()> {
-        self.igather(py, root, data, all)?.finish(py)
+        data: &Bound<'py, PyAny>,
+        all: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        self.igather(py, root, data, all)?.complete(py)
     }
 
     /// Gives each rank its part of `all` at rank `root`, in the order of ranks; elsewhere `all` is not used and may be None.
-    fn scatter(
-        &self,
-        py: Python<'_>,
+    ///
+    /// If `data` is None, on all ranks, the part is returned in new memory of the type of `all`, without the first dimension of an array.
+    /// Raises LengthMismatch if `data` has another type than `all`, or not the length of a part.
+    #[pyo3(signature = (root, all=None, data=None))]
+    fn scatter<'py>(
+        slf: &Bound<'py, Self>,
         root: i64,
-        all: Option<Data<'_, '_>>,
-        data: Data<'_, '_>,
-    ) -> PyResult<()> {
-        self.iscatter(py, root, all, data)?.finish(py)
+        all: Option<&Bound<'py, PyAny>>,
+        data: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        match data {
+            Some(data) => slf.get().iscatter(slf.py(), root, all, data)?.complete(slf.py()),
+            None => Ok(call(slf.py(), VECTORS, "scatter", (slf, root, all))?.unbind()),
+        }
     }
 
-    /// Gathers the memory of all ranks, in the order of ranks, in `all` on all ranks, which is size times as long.
-    fn allgather(&self, py: Python<'_>, data: Data<'_, '_>, all: Data<'_, '_>) -> PyResult<()> {
-        self.iallgather(py, data, all)?.finish(py)
+    /// Gathers the memory of all ranks, in the order of ranks, in `all` on all ranks, which is size times as long; if there is none, in
+    /// new memory of the type of `data`, which is returned: arrays get a first dimension of size ranks.
+    ///
+    /// Raises LengthMismatch if `all` has another type or length.
+    #[pyo3(signature = (data, all=None))]
+    fn allgather<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        all: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        self.iallgather(py, data, all)?.complete(py)
     }
 
-    /// Gives each rank its part of `data`, and gets a part from each rank in `result`, both in the order of ranks.
-    fn alltoall(&self, py: Python<'_>, data: Data<'_, '_>, result: Data<'_, '_>) -> PyResult<()> {
-        self.ialltoall(py, data, result)?.finish(py)
+    /// Gives each rank its part of `data`, and gets a part from each rank in `result`, both in the order of ranks. Without `result` new memory is
+    /// returned.
+    ///
+    /// A list or tuple of one object for each rank, as of arrays of different lengths, is exchanged as alltoall_objects() does. Raises
+    /// LengthMismatch if `result` has another type or length than `data`, or that is no multiple of the number of ranks.
+    #[pyo3(signature = (data, result=None))]
+    fn alltoall<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        if result.is_none() && (data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>()) {
+            return Ok(self.alltoall_objects(py, data.clone())?.into_any().unbind());
+        }
+        self.ialltoall(py, data, result)?.complete(py)
+    }
+}
+
+impl Flow {
+    /// Starts to gather the data of all ranks here.
+    fn start_gather<'py>(
+        &self,
+        py: Python<'py>,
+        operation: Operation,
+        data: &Bound<'py, PyAny>,
+        all: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Request> {
+        let input = Buffer::of_items(data)?;
+        let made = if all.is_none() { Some(ResultMemory::times(data, self.ranks())?) } else { None };
+        let memory = made.as_ref().map(|made| &made.memory).or(all);
+        let output = memory.map(Buffer::items_to_fill).transpose()?;
+        if let Some(output) = &output {
+            check(py, "bytes to gather into", output.len(), self.parts(input.len()))?;
+            check_types(py, "what is gathered into", output, "the data", &input)?;
+        }
+        let request = self.start(py, Shape::new(operation, input.len()), None, (Some(input), output))?;
+        Ok(request.giving(made))
     }
 }

@@ -1,15 +1,17 @@
 //! Flows: messages of memory and of objects.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
-use canele_engine::{Envelope, Mode};
+use canele_engine::{Envelope, Mode, Pending, Want};
 use pyo3::prelude::*;
 
 use crate::buffer::Buffer;
 use crate::context::{Context, Lent};
 use crate::errors::raise;
+use crate::members::Members;
 use crate::request::{Kind, Request};
-use crate::status::{ANY, Matched, RankNumber, Status, rank, tag as sent_tag, want};
+use crate::status::{ANY, Matched, RankNumber, Status, tag as sent_tag};
 use crate::wait::{self, deadline, fail_if_in_vain, in_portions};
 use crate::{object, sending, status};
 
@@ -22,18 +24,45 @@ use crate::{object, sending, status};
 pub struct Flow {
     pub context: Arc<Context>,
     pub flow: canele::Flow,
+    pub members: Members,
     /// For the messages of collectives of objects, once there was one.
     pub objects: OnceLock<canele::Flow>,
 }
 
 impl Flow {
+    /// Of all ranks of the job.
     pub fn new(context: Arc<Context>, flow: canele::Flow) -> Self {
-        Self { context, flow, objects: OnceLock::new() }
+        Self::of_members(context, flow, Members::default())
+    }
+
+    pub fn of_members(context: Arc<Context>, flow: canele::Flow, members: Members) -> Self {
+        Self { context, flow, members, objects: OnceLock::new() }
+    }
+
+    /// This process's number on the flow.
+    pub fn me(&self) -> canele::Rank {
+        self.members.me(&self.flow)
+    }
+
+    /// How many ranks it has.
+    pub fn ranks(&self) -> u32 {
+        self.members.size(&self.flow)
     }
 
     /// A message of this flow; with `coalesce` it may leave with others.
-    fn envelope(&self, to: i64, tag: i64, mode: Mode, coalesce: bool) -> PyResult<Envelope> {
-        Ok(Envelope { mode, coalesce, ..Envelope::new(rank(to)?, self.flow.on_lane().1, sent_tag(tag)?) })
+    pub fn envelope(
+        &self,
+        py: Python<'_>,
+        (to, tag): (i64, i64),
+        mode: Mode,
+        coalesce: bool,
+    ) -> PyResult<Envelope> {
+        let to = self.members.rank(py, to)?;
+        Ok(Envelope { mode, coalesce, ..Envelope::new(to, self.flow.on_lane().1, sent_tag(tag)?) })
+    }
+
+    fn matched(&self, matched: canele_engine::Matched) -> Matched {
+        Matched::new(self.context.clone(), (self.flow.clone(), self.members.clone()), matched)
     }
 
     fn send_in_mode(
@@ -43,7 +72,7 @@ impl Flow {
         data: &Bound<'_, PyAny>,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let (envelope, deadline) = (self.envelope(to, tag, mode, false)?, deadline(timeout)?);
+        let (envelope, deadline) = (self.envelope(py, (to, tag), mode, false)?, deadline(timeout)?);
         sending::begin(py, &self.flow, envelope, Buffer::of(data)?)?.finish(py, &self.context, deadline)
     }
 
@@ -53,33 +82,28 @@ impl Flow {
         (to, tag, mode): (i64, i64, Mode),
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Request> {
-        let envelope = self.envelope(to, tag, mode, true)?;
+        let envelope = self.envelope(py, (to, tag), mode, true)?;
         let begun = sending::begin(py, &self.flow, envelope, Buffer::of(data)?)?;
-        Ok(begun.into_request(&self.context))
+        Ok(begun.into_request(&self.context, &self.members))
     }
 }
 
 #[pymethods]
 impl Flow {
-    /// This process's number in the job, from 0 to size - 1.
+    /// This process's number among the ranks of the flow, from 0 to size - 1; of the world, its number in the job.
     #[getter]
     fn rank(&self) -> RankNumber {
-        self.flow.rank().0
+        self.me().0
     }
 
     /// How many ranks there are.
     #[getter]
     fn size(&self) -> u32 {
-        self.flow.size()
+        self.ranks()
     }
 
     fn __repr__(&self) -> String {
-        format!(
-            "<canele.Flow {} of rank {} of {}>",
-            self.flow.on_lane().1.0,
-            self.flow.rank().0,
-            self.flow.size()
-        )
+        format!("<canele.Flow {} of rank {} of {}>", self.flow.on_lane().1.0, self.me().0, self.ranks())
     }
 
     /// Sends `data` to rank `to`. On return it may be changed; the message may still be on its way.
@@ -125,8 +149,9 @@ impl Flow {
         data: &Bound<'_, PyAny>,
         timeout: Option<f64>,
     ) -> PyResult<Status> {
-        let (want, buffer) = (want(source, tag)?, Buffer::to_fill(data)?);
-        wait::recv(py, &self.context, &self.flow, want, buffer, deadline(timeout)?).map(Status::from)
+        let (want, buffer) = (self.members.want(py, source, tag)?, Buffer::to_fill(data)?);
+        wait::recv(py, &self.context, &self.flow, want, buffer, deadline(timeout)?)
+            .map(|status| self.members.status(status))
     }
 
     /// Receives the next message of `source` with `tag` as a new bytearray of its length.
@@ -138,12 +163,18 @@ impl Flow {
         tag: i64,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let matched = wait::mprobe(py, &self.context, &self.flow, want(source, tag)?, deadline(timeout)?)?;
+        let matched = wait::mprobe(
+            py,
+            &self.context,
+            &self.flow,
+            self.members.want(py, source, tag)?,
+            deadline(timeout)?,
+        )?;
         object::recv_matched(py, &self.context, &self.flow, matched)
     }
 
     /// Starts to send `data`, which must not be changed until the request has ended.
-    fn isend(&self, py: Python<'_>, to: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
+    pub fn isend(&self, py: Python<'_>, to: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
         self.isend_in_mode(py, (to, tag, Mode::Standard), data)
     }
 
@@ -153,48 +184,50 @@ impl Flow {
     }
 
     /// Starts to receive into writable memory `data`, which must not be touched until the request has ended.
-    fn irecv(&self, py: Python<'_>, source: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
-        let (want, mut buffer) = (want(source, tag)?, Buffer::to_fill(data)?);
-        let len = buffer.len();
-        let (engine, flow) = self.flow.on_lane();
-        let pending = engine.irecv(flow, want, buffer.raw_mut().lend_mut(0, len));
-        let pending = pending.map_err(|refused| raise(py, refused.0))?;
-        let kind = if want.source.is_none() { Kind::ReceiveFromAny } else { Kind::Receive };
-        Ok(Request::under_way(&self.context, kind, pending, Lent::new(&self.flow, [buffer])))
+    pub fn irecv(&self, py: Python<'_>, source: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
+        let want = self.members.want(py, source, tag)?;
+        let (pending, lent) = self.start_receive(py, want, Buffer::to_fill(data)?)?;
+        Ok(Request::under_way(&self.context, Kind::of_receive(want), pending, lent).on(&self.members))
     }
 
     /// Waits for a message of `source` with `tag` and returns its Status; the message stays.
     #[pyo3(signature = (source=ANY, tag=ANY, timeout=None))]
     fn probe(&self, py: Python<'_>, source: i64, tag: i64, timeout: Option<f64>) -> PyResult<Status> {
-        let (want, (engine, flow)) = (want(source, tag)?, self.flow.on_lane());
+        let (want, (engine, flow)) = (self.members.want(py, source, tag)?, self.flow.on_lane());
         let from_any = want.source.is_none();
         let attempt = |end| engine.probe(flow, want, Some(end));
         in_portions(py, deadline(timeout)?, attempt, |py| fail_if_in_vain(py, &self.context, from_any))
-            .map(Status::from)
+            .map(|status| self.members.status(status))
     }
 
     /// The Status of a message that a receive would get now, or None.
     #[pyo3(signature = (source=ANY, tag=ANY))]
     fn iprobe(&self, py: Python<'_>, source: i64, tag: i64) -> PyResult<Option<Status>> {
         let (engine, flow) = self.flow.on_lane();
-        let found = engine.iprobe(flow, want(source, tag)?);
-        Ok(found.map_err(|error| raise(py, error))?.map(Status::from))
+        let found = engine.iprobe(flow, self.members.want(py, source, tag)?);
+        Ok(found.map_err(|error| raise(py, error))?.map(|status| self.members.status(status)))
     }
 
     /// Waits for a message and takes it, so that no other thread's receive can get it.
     #[pyo3(signature = (source=ANY, tag=ANY, timeout=None))]
     fn mprobe(&self, py: Python<'_>, source: i64, tag: i64, timeout: Option<f64>) -> PyResult<Matched> {
-        let matched = wait::mprobe(py, &self.context, &self.flow, want(source, tag)?, deadline(timeout)?)?;
-        Ok(Matched::new(self.context.clone(), self.flow.clone(), matched))
+        let matched = wait::mprobe(
+            py,
+            &self.context,
+            &self.flow,
+            self.members.want(py, source, tag)?,
+            deadline(timeout)?,
+        )?;
+        Ok(self.matched(matched))
     }
 
     /// Takes a message that a receive would get now, or returns None.
     #[pyo3(signature = (source=ANY, tag=ANY))]
     fn improbe(&self, py: Python<'_>, source: i64, tag: i64) -> PyResult<Option<Matched>> {
         let (engine, flow) = self.flow.on_lane();
-        let found = engine.improbe(flow, want(source, tag)?);
+        let found = engine.improbe(flow, self.members.want(py, source, tag)?);
         let found = found.map_err(|error| raise(py, error))?;
-        Ok(found.map(|matched| Matched::new(self.context.clone(), self.flow.clone(), matched)))
+        Ok(found.map(|matched| self.matched(matched)))
     }
 
     /// Sends any picklable object. Its arrays are sent where they lie (pickle protocol 5, out of band).
@@ -209,14 +242,20 @@ impl Flow {
         obj: &Bound<'_, PyAny>,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let (envelope, deadline) = (self.envelope(to, tag, Mode::Standard, false)?, deadline(timeout)?);
+        let (envelope, deadline) = (self.envelope(py, (to, tag), Mode::Standard, false)?, deadline(timeout)?);
         object::begin(py, &self.flow, envelope, obj)?.finish(py, &self.context, deadline)
     }
 
     /// Starts to send any picklable object. Its arrays must not be changed until the request has ended.
-    fn isend_object(&self, py: Python<'_>, to: i64, tag: i64, obj: &Bound<'_, PyAny>) -> PyResult<Request> {
-        let envelope = self.envelope(to, tag, Mode::Standard, false)?;
-        Ok(object::begin(py, &self.flow, envelope, obj)?.into_request(&self.context))
+    pub fn isend_object(
+        &self,
+        py: Python<'_>,
+        to: i64,
+        tag: i64,
+        obj: &Bound<'_, PyAny>,
+    ) -> PyResult<Request> {
+        let envelope = self.envelope(py, (to, tag), Mode::Standard, false)?;
+        Ok(object::begin(py, &self.flow, envelope, obj)?.into_request(&self.context, &self.members))
     }
 
     /// Receives the next object of `source` with `tag`. Its arrays are writable, and lie in one piece of memory that was allocated once.
@@ -231,7 +270,7 @@ impl Flow {
         tag: i64,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        object::recv(py, &self.context, &self.flow, want(source, tag)?, deadline(timeout)?)
+        self.recv_until(py, (source, tag), deadline(timeout)?)
     }
 
     /// How urgent this rank's messages on this flow are from now on, from 0 to 7, where messages wait and the strategy heeds it.
@@ -248,23 +287,32 @@ impl Flow {
     fn require_rail(&self, py: Python<'_>, rail: u8) -> PyResult<()> {
         self.flow.require_rail(rail).map_err(|error| raise(py, error))
     }
-
-    /// A new flow of the same ranks. All ranks call it, in the same order among their collectives. With a `lane` it lies on the lane of that number:
-    /// threads that use flows on different lanes do not wait for each other. Lanes are counted from 0, that of the world, and beyond those that
-    /// a rank may have from the first again. Otherwise it lies where this one does.
-    #[pyo3(signature = (lane = None))]
-    fn duplicate(&self, py: Python<'_>, lane: Option<u32>) -> PyResult<Flow> {
-        let make = || match lane {
-            Some(lane) => self.flow.duplicate_on_lane(lane),
-            None => self.flow.duplicate(),
-        };
-        let flow = py.detach(make).map_err(|error| raise(py, error))?;
-        Ok(Flow::new(self.context.clone(), flow))
-    }
 }
 
-/// For other files of this class.
-pub fn root(number: i64, flow: &canele::Flow, py: Python<'_>) -> PyResult<canele::Rank> {
-    let (root, size) = (status::rank(number)?, flow.size());
-    if root.0 < size { Ok(root) } else { Err(raise(py, canele::Error::NoSuchRank { rank: root, size })) }
+impl Flow {
+    /// Receives an object, until a moment.
+    pub fn recv_until<'py>(
+        &self,
+        py: Python<'py>,
+        (source, tag): (i64, i64),
+        deadline: Option<Instant>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let want = self.members.want(py, source, tag)?;
+        object::recv(py, &self.context, &self.flow, want, deadline)
+    }
+
+    /// Receives start here: their memory is that of an object of Python.
+    pub fn start_receive(&self, py: Python<'_>, want: Want, mut buffer: Buffer) -> PyResult<(Pending, Lent)> {
+        let len = buffer.len();
+        let (engine, flow) = self.flow.on_lane();
+        let pending = engine.irecv(flow, want, buffer.raw_mut().lend_mut(0, len));
+        let pending = pending.map_err(|refused| raise(py, refused.0))?;
+        Ok((pending, Lent::new(&self.flow, [buffer])))
+    }
+
+    /// The root of a collective, by its number on this flow.
+    pub fn root(&self, py: Python<'_>, number: i64) -> PyResult<canele::Rank> {
+        let (root, size) = (status::rank(number)?, self.ranks());
+        if root.0 < size { Ok(root) } else { Err(raise(py, canele::Error::NoSuchRank { rank: root, size })) }
+    }
 }

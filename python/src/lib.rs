@@ -9,21 +9,32 @@
 //!                                        └──▶ a request, waited for in portions without the lock; between them signals are looked for
 //! ```
 
+mod bell;
 mod buffer;
 mod channel;
 mod collective;
 mod context;
 mod errors;
+mod exchange;
 mod flow;
+mod groups;
+mod items;
 mod job;
 mod mailbox;
+mod members;
 mod object;
 mod object_collectives;
+mod op;
+mod package;
+mod persistent;
+mod reducing;
 mod region;
 mod remote_region;
 mod request;
 mod sending;
+mod several;
 mod status;
+mod uneven;
 mod wait;
 
 use pyo3::prelude::*;
@@ -32,9 +43,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::channel::Channel;
+    use super::bell::Bell;
     #[pymodule_export]
-    use super::collective::Op;
+    use super::channel::Channel;
     #[pymodule_export]
     use super::flow::Flow;
     #[pymodule_export]
@@ -42,11 +53,15 @@ mod _native {
     #[pymodule_export]
     use super::mailbox::{Mailbox, MailboxSender, Message};
     #[pymodule_export]
+    use super::op::Op;
+    #[pymodule_export]
     use super::region::Region;
     #[pymodule_export]
     use super::remote_region::RemoteRegion;
     #[pymodule_export]
-    use super::request::{Bell, Request, wait_all, wait_any, wait_some};
+    use super::request::Request;
+    #[pymodule_export]
+    use super::several::{start_all, test_all, test_any, wait_all, wait_any, wait_some};
     #[pymodule_export]
     use super::status::{Matched, Notice, Status};
 

@@ -1,6 +1,6 @@
 //! Collectives of objects, by messages on a flow of their own.
 
-use canele_collective::Operation;
+use canele_collective::{Operation, Shape};
 use canele_engine::{Envelope, Tag, Want};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 
 use crate::buffer::Buffer;
 use crate::errors::raise;
-use crate::flow::{Flow, root};
+use crate::flow::Flow;
 use crate::object::{self, Frame};
 use crate::request::Request;
 
@@ -17,7 +17,7 @@ const TAG: Tag = Tag(0);
 
 impl Flow {
     /// The flow of such messages, which all ranks create at their first such call.
-    fn of_objects(&self, py: Python<'_>) -> PyResult<&canele::Flow> {
+    pub fn of_objects(&self, py: Python<'_>) -> PyResult<&canele::Flow> {
         if let Some(flow) = self.objects.get() {
             return Ok(flow);
         }
@@ -27,7 +27,8 @@ impl Flow {
     }
 
     fn object_of<'py>(&self, py: Python<'py>, flow: &canele::Flow, from: u32) -> PyResult<Bound<'py, PyAny>> {
-        let want = Want { source: Some(canele::Rank(from)), tag: Some(TAG) };
+        let from = self.members.rank(py, from.into())?;
+        let want = Want { source: Some(from), tag: Some(TAG) };
         object::recv(py, &self.context, flow, want, None)
     }
 
@@ -38,14 +39,15 @@ impl Flow {
         to: u32,
         obj: &Bound<'_, PyAny>,
     ) -> PyResult<Request> {
-        let envelope = Envelope::new(canele::Rank(to), flow.on_lane().1, TAG);
-        Ok(object::begin(py, flow, envelope, obj)?.into_request(&self.context))
+        let to = self.members.rank(py, to.into())?;
+        let envelope = Envelope::new(to, flow.on_lane().1, TAG);
+        Ok(object::begin(py, flow, envelope, obj)?.into_request(&self.context, &self.members))
     }
 
     /// One object for each rank, as a list of Python that a rank gave.
     fn one_each<'py>(&self, objects: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let list = objects.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-        let (given, needed) = (list.len(), self.flow.size() as usize);
+        let (given, needed) = (list.len(), self.ranks() as usize);
         match given == needed {
             true => Ok(list),
             false => Err(PyValueError::new_err(format!(
@@ -65,8 +67,8 @@ impl Flow {
         root: i64,
         obj: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let root = self::root(root, &self.flow, py)?;
-        let is_root = root == self.flow.rank();
+        let root = self.root(py, root)?;
+        let is_root = root == self.me();
         let obj = obj.unwrap_or_else(|| py.None().into_bound(py));
         let frame = if is_root { Some(Frame::of(&obj)?) } else { None };
         let len = pyo3::types::PyByteArray::new(
@@ -75,8 +77,8 @@ impl Flow {
         );
         let share = |bytes: &Bound<'py, PyAny>| {
             let buffer = Buffer::to_fill(bytes)?;
-            self.start(py, Operation::Broadcast(root.into()), (buffer.len(), 1), None, (None, Some(buffer)))?
-                .finish(py)
+            let shape = Shape::new(Operation::Broadcast(root.into()), buffer.len());
+            self.start(py, shape, None, (None, Some(buffer)))?.finish(py)
         };
         share(len.as_any())?;
         if let Some(frame) = frame {
@@ -96,14 +98,14 @@ impl Flow {
         root: i64,
         obj: Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyList>>> {
-        let (root, me) = (self::root(root, &self.flow, py)?, self.flow.rank());
+        let (root, me) = (self.root(py, root)?, self.me());
         let flow = self.of_objects(py)?;
         if root != me {
             self.start_object(py, flow, root.0, &obj)?.finish(py)?;
             return Ok(None);
         }
         let all = PyList::empty(py);
-        for from in 0..self.flow.size() {
+        for from in 0..self.ranks() {
             all.append(if from == me.0 { obj.clone() } else { self.object_of(py, flow, from)? })?;
         }
         Ok(Some(all))
@@ -117,7 +119,7 @@ impl Flow {
         root: i64,
         objects: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (root, me) = (self::root(root, &self.flow, py)?, self.flow.rank());
+        let (root, me) = (self.root(py, root)?, self.me());
         let list = match (root == me, objects) {
             (true, Some(objects)) => Some(self.one_each(&objects)?),
             (true, None) => {
@@ -127,7 +129,7 @@ impl Flow {
         };
         let flow = self.of_objects(py)?;
         let Some(mut list) = list else { return self.object_of(py, flow, root.0) };
-        let others = (0..self.flow.size()).filter(|to| *to != me.0);
+        let others = (0..self.ranks()).filter(|to| *to != me.0);
         let sends = others.map(|to| self.start_object(py, flow, to, &list[to as usize]));
         let sends = sends.collect::<PyResult<Vec<_>>>()?;
         sends.into_iter().try_for_each(|send| send.finish(py))?;
@@ -140,12 +142,12 @@ impl Flow {
         py: Python<'py>,
         obj: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let list = vec![obj; self.flow.size() as usize];
+        let list = vec![obj; self.ranks() as usize];
         self.exchange(py, &list)
     }
 
     /// Gives each rank its object of the list, and returns the list of those that the ranks gave to this one, both in the order of ranks.
-    fn alltoall_objects<'py>(
+    pub fn alltoall_objects<'py>(
         &self,
         py: Python<'py>,
         objects: Bound<'py, PyAny>,
@@ -157,7 +159,7 @@ impl Flow {
 
 impl Flow {
     fn exchange<'py>(&self, py: Python<'py>, list: &[Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyList>> {
-        let (flow, me, size) = (self.of_objects(py)?, self.flow.rank().0, self.flow.size());
+        let (flow, me, size) = (self.of_objects(py)?, self.me().0, self.ranks());
         // Beginning behind this rank, so that not all send to one at first.
         let others = (1..size).map(|step| (me + step) % size);
         let sends = others.map(|to| self.start_object(py, flow, to, &list[to as usize]));

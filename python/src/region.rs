@@ -11,6 +11,7 @@ use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::errors::raise;
 use crate::job::closed;
+use crate::package::call;
 use crate::remote_region::RemoteRegion;
 
 /// Memory allocated by Canelé that other ranks may read and write at any time; made by Job.region().
@@ -75,6 +76,20 @@ impl Region {
     fn write(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let buffer = Buffer::of(data)?;
         self.with(py, |region| region.write(offset, buffer.bytes()))
+    }
+
+    /// An array of numpy in the region, without a copy: of `shape` and type `dtype`, from `offset` bytes on. Without a shape it has one dimension, and
+    /// all of the region from there on.
+    ///
+    /// Raises OutOfRange if it does not fit, ImportError without numpy.
+    #[pyo3(signature = (dtype=None, shape=None, offset=0))]
+    fn array<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        shape: Option<&Bound<'py, PyAny>>,
+        offset: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        call(slf.py(), "canele.remote_array", "local_array", (slf, dtype, shape, offset))
     }
 
     /// Gives it up: peers can no longer reach it. Arrays in it stay valid.

@@ -8,6 +8,7 @@ use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::errors::raise;
 use crate::job::left;
+use crate::package::call;
 use crate::wait::{deadline, in_portions};
 
 /// A region of some rank as seen from here; made by Job.find_region() and Region.remote().
@@ -32,6 +33,20 @@ impl RemoteRegion {
     #[getter]
     fn owner(&self) -> u32 {
         self.remote.owner().0
+    }
+
+    /// The region, or a part of it, as an array of `shape` and numpy's type `dtype`, from `offset` bytes on: its slices are read and written; see
+    /// canele.RemoteArray.
+    ///
+    /// Raises ImportError without numpy.
+    #[pyo3(signature = (dtype, shape, offset=0))]
+    fn array<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: &Bound<'py, PyAny>,
+        shape: &Bound<'py, PyAny>,
+        offset: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        call(slf.py(), "canele.remote_array", "RemoteArray", (slf, dtype, shape, offset))
     }
 
     /// Writes `data` at `offset`; complete at both ends on return.

@@ -2,18 +2,22 @@
 //!
 //! Owns what is lent to the operation until it has ended. No lock of this module is held while the interpreter's is given away.
 
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Wake, Waker};
+use std::task::Wake;
 use std::time::Instant;
 
-use canele_engine::{Completion, Pending};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use canele_engine::{Completion, Pending, Want};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
 
+use crate::bell::{Bell, Bells};
 use crate::context::{Context, Lent};
-use crate::errors::raise;
+use crate::errors::{raise, raise_text};
+use crate::members::Members;
+use crate::package::ResultMemory;
+use crate::persistent::Template;
+use crate::sending::Begun;
 use crate::status::Status;
 use crate::wait::{deadline, fail_if_in_vain, portion};
 
@@ -23,9 +27,15 @@ use crate::wait::{deadline, fail_if_in_vain, portion};
 /// dropped goes on if it is a send; a receive without a message is withdrawn.
 #[pyclass(frozen, weakref, module = "canele")]
 pub struct Request {
-    context: Arc<Context>,
-    kind: Kind,
+    pub context: Arc<Context>,
+    pub kind: Kind,
     state: Mutex<State>,
+    /// Of the flow of a message.
+    members: Members,
+    /// What a collective fills if the program gave no memory for it: its result.
+    value: Option<ResultValue>,
+    /// How a persistent request starts.
+    template: Option<Template>,
     /// Of the event loops whose tasks await it.
     bells: Arc<Bells>,
 }
@@ -39,9 +49,24 @@ pub enum Kind {
     Collective,
 }
 
+/// The memory of a collective's result.
+struct ResultValue {
+    memory: Py<PyAny>,
+    /// The result is the one item that is in it.
+    is_item: bool,
+}
+
 enum State {
+    /// Of a persistent request, before its first start.
+    Inactive,
     UnderWay(Pending, Lent),
     Ended(Result<Option<Status>, PyErr>),
+}
+
+impl Kind {
+    pub fn of_receive(want: Want) -> Self {
+        if want.source.is_none() { Self::ReceiveFromAny } else { Self::Receive }
+    }
 }
 
 impl Request {
@@ -56,7 +81,28 @@ impl Request {
     }
 
     fn new(context: &Arc<Context>, kind: Kind, state: State) -> Self {
-        Self { context: context.clone(), kind, state: Mutex::new(state), bells: Arc::default() }
+        let (members, bells) = (Members::default(), Arc::default());
+        let context = context.clone();
+        Self { context, kind, state: Mutex::new(state), members, value: None, template: None, bells }
+    }
+
+    /// The same of a message on a flow of these ranks.
+    pub fn on(mut self, members: &Members) -> Self {
+        self.members = members.clone();
+        self
+    }
+
+    /// The same with a result.
+    pub fn giving(mut self, made: Option<ResultMemory<'_>>) -> Self {
+        self.value = made.map(|made| ResultValue { memory: made.memory.unbind(), is_item: made.is_item });
+        self
+    }
+
+    /// One that does nothing until it is started.
+    pub fn persistent(context: &Arc<Context>, kind: Kind, template: Template) -> Self {
+        let mut request = Self::new(context, kind, State::Inactive);
+        request.template = Some(template);
+        request
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -64,17 +110,19 @@ impl Request {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pending(&self) -> Option<Pending> {
+    /// What the engine knows it by, until it has ended.
+    pub fn pending(&self) -> Option<Pending> {
         match *self.state() {
             State::UnderWay(pending, _) => Some(pending),
-            State::Ended(_) => None,
+            State::Ended(_) | State::Inactive => None,
         }
     }
 
-    fn settle(&self, py: Python<'_>, ended: Completion) {
+    /// Takes its result from the engine.
+    pub fn settle(&self, py: Python<'_>, ended: Completion) {
         let status = match self.kind {
             Kind::Collective => ended.result.map(|_| None),
-            _ => ended.result.map(|status| Some(status.into())),
+            _ => ended.result.map(|status| Some(self.members.status(status))),
         };
         let state = State::Ended(status.map_err(|error| raise(py, error)));
         let before = std::mem::replace(&mut *self.state(), state);
@@ -84,15 +132,21 @@ impl Request {
         self.bells.wake_by_ref();
     }
 
-    fn result(&self, py: Python<'_>) -> PyResult<Option<Status>> {
-        match &*self.state() {
-            State::Ended(Ok(status)) => Ok(*status),
-            State::Ended(Err(error)) => Err(error.clone_ref(py)),
+    pub fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let status = match &*self.state() {
+            State::Ended(Ok(status)) => *status,
+            State::Ended(Err(error)) => return Err(error.clone_ref(py)),
+            State::Inactive => return Ok(py.None()),
             State::UnderWay(..) => unreachable!("asked after its end"),
+        };
+        match &self.value {
+            Some(value) if value.is_item => Ok(value.memory.bind(py).get_item(PyTuple::empty(py))?.unbind()),
+            Some(value) => Ok(value.memory.clone_ref(py)),
+            None => Ok(status.into_pyobject(py)?.unbind()),
         }
     }
 
-    fn block(&self, py: Python<'_>, deadline: Option<Instant>) -> PyResult<()> {
+    pub fn block(&self, py: Python<'_>, deadline: Option<Instant>) -> PyResult<()> {
         let engine = &*self.context.engine;
         while let Some(pending) = self.pending() {
             if let Some(ended) = portion(py, deadline, |end| engine.wait(pending, Some(end)))? {
@@ -108,7 +162,7 @@ impl Request {
 #[pymethods]
 impl Request {
     /// True if it has ended; makes progress if not. Never waits.
-    fn test(&self, py: Python<'_>) -> PyResult<bool> {
+    pub fn test(&self, py: Python<'_>) -> PyResult<bool> {
         let Some(pending) = self.pending() else { return Ok(true) };
         match self.context.engine.test(pending).map_err(|error| raise(py, error))? {
             Some(ended) => self.settle(py, ended),
@@ -120,14 +174,49 @@ impl Request {
         Ok(true)
     }
 
-    /// Waits for its end and returns the Status of a message, None of a collective.
+    /// Waits for its end and returns its result: of a message the Status, of a collective the memory that it has filled if it was given
+    /// none, else None.
     ///
     /// `timeout` is in seconds; None waits for ever. Raises Deadline when it has passed: the operation is still under way. Raises why
     /// the operation failed.
     #[pyo3(signature = (timeout=None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Status>> {
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
         self.block(py, deadline(timeout)?)?;
         self.result(py)
+    }
+
+    /// Starts a persistent request: one of send_init() or recv_init(). Its memory must not be touched until it has ended.
+    ///
+    /// Raises Error if it is under way or not persistent; what the send or receive raises.
+    pub fn start(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(template) = &self.template else {
+            let text =
+                "only requests of send_init and recv_init can be started: this one began when it was made";
+            return Err(raise_text(py, "Error", text.to_owned()));
+        };
+        if self.pending().is_some() {
+            return Err(under_way(py));
+        }
+        let started = match template.start(py)? {
+            Begun::Ended(status) => State::Ended(Ok(Some(self.members.status(status)))),
+            Begun::UnderWay(pending, lent) => State::UnderWay(pending, lent),
+        };
+        let before = {
+            let mut state = self.state();
+            match &*state {
+                // Another thread has started it meanwhile.
+                State::UnderWay(..) => Err(started),
+                _ => Ok(std::mem::replace(&mut *state, started)),
+            }
+        };
+        match before {
+            Ok(_) => Ok(()),
+            Err(State::UnderWay(pending, lent)) => {
+                self.context.leave(pending, lent, self.kind != Kind::Send);
+                Err(under_way(py))
+            }
+            Err(_) => Err(under_way(py)),
+        }
     }
 
     /// Withdraws it if it is not too late; returns whether it was. Waiting for it raises Cancelled then.
@@ -168,9 +257,19 @@ impl Request {
             Kind::Receive | Kind::ReceiveFromAny => "receive",
             Kind::Collective => "collective",
         };
-        let state = if self.pending().is_some() { "under way" } else { "ended" };
+        let state = match &*self.state() {
+            State::Inactive => "not started",
+            State::UnderWay(..) => "under way",
+            State::Ended(_) => "ended",
+        };
         format!("<canele.Request: {what}, {state}>")
     }
+}
+
+/// Refuses to start what has not ended.
+fn under_way(py: Python<'_>) -> PyErr {
+    let text = "the request is under way: wait for its end before it is started again";
+    raise_text(py, "Error", text.to_owned())
 }
 
 impl Drop for Request {
@@ -183,141 +282,15 @@ impl Drop for Request {
     }
 }
 
-/// A descriptor that becomes readable when a request may have ended; of one event loop.
-#[pyclass(frozen, module = "canele._native")]
-pub struct Bell {
-    ringer: Arc<Ringer>,
-    waker: Waker,
-}
-
-/// The bells of the event loops that a request has tasks in.
-#[derive(Default)]
-struct Bells(Mutex<Vec<Waker>>);
-
-impl Bells {
-    fn add(&self, waker: &Waker) {
-        let mut wakers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !wakers.iter().any(|other| other.will_wake(waker)) {
-            wakers.push(waker.clone());
-        }
-    }
-}
-
-impl Wake for Bells {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake_by_ref);
-    }
-}
-
-/// Its descriptor, which requests keep open.
-struct Ringer(OwnedFd);
-
-impl Wake for Ringer {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        // It is full only if it was not read for 2⁶⁴ wakes: then it is readable anyway.
-        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
-    }
-}
-
-#[pymethods]
-impl Bell {
-    #[new]
-    fn new() -> PyResult<Self> {
-        use rustix::event::{EventfdFlags, eventfd};
-        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let fd = fd.map_err(|errno| {
-            PyOSError::new_err((errno.raw_os_error(), "no descriptor for awaited requests"))
-        })?;
-        let ringer = Arc::new(Ringer(fd));
-        Ok(Self { waker: ringer.clone().into(), ringer })
-    }
-
-    /// The descriptor.
-    fn fileno(&self) -> i32 {
-        self.ringer.0.as_raw_fd()
-    }
-
-    /// Makes it unreadable until it rings again.
-    fn silence(&self) {
-        // Nothing to be read: it has not rung.
-        let _ = rustix::io::read(&self.ringer.0, &mut [0; 8]);
-    }
-}
-
-type Requests<'py> = Vec<PyRef<'py, Request>>;
-
-/// Waits for all requests and returns their results, in the order of the list. Raises the first failure, after all have ended.
-///
-/// `timeout` is in seconds, for all of them together.
-#[pyfunction]
-#[pyo3(signature = (requests, timeout=None))]
-pub fn wait_all(
-    py: Python<'_>,
-    requests: Requests<'_>,
-    timeout: Option<f64>,
-) -> PyResult<Vec<Option<Status>>> {
-    let deadline = deadline(timeout)?;
-    for request in &requests {
-        request.block(py, deadline)?;
-    }
-    requests.iter().map(|request| request.result(py)).collect()
-}
-
-/// Waits until one of the requests has ended and returns its place in the list: the first that has.
-///
-/// Raises ValueError if the list is empty.
-#[pyfunction]
-#[pyo3(signature = (requests, timeout=None))]
-pub fn wait_any(py: Python<'_>, requests: Requests<'_>, timeout: Option<f64>) -> PyResult<usize> {
-    first_of(py, &requests, deadline(timeout)?)
-}
-
-fn first_of(py: Python<'_>, requests: &[PyRef<'_, Request>], deadline: Option<Instant>) -> PyResult<usize> {
-    let Some(first) = requests.first() else {
-        return Err(PyValueError::new_err("there is no request to wait for: the list is empty"));
-    };
-    let engine = first.context.engine.clone();
-    loop {
-        let pending: Vec<_> = requests.iter().map(|request| request.pending()).collect();
-        if let Some(place) = pending.iter().position(Option::is_none) {
-            return Ok(place);
-        }
-        let list: Vec<Pending> = pending.into_iter().flatten().collect();
-        if let Some((place, ended)) = portion(py, deadline, |end| engine.wait_any(&list, Some(end)))? {
-            requests[place].settle(py, ended);
-            return Ok(place);
-        }
-        let all_from_any = requests.iter().all(|request| request.kind == Kind::ReceiveFromAny);
-        fail_if_in_vain(py, &first.context, all_from_any)?;
-    }
-}
-
-/// Waits until at least one of the requests has ended and returns the places of all that have.
-#[pyfunction]
-#[pyo3(signature = (requests, timeout=None))]
-pub fn wait_some(py: Python<'_>, requests: Requests<'_>, timeout: Option<f64>) -> PyResult<Vec<usize>> {
-    first_of(py, &requests, deadline(timeout)?)?;
-    let mut ended = Vec::new();
-    for (place, request) in requests.iter().enumerate() {
-        if request.test(py)? {
-            ended.push(place);
-        }
-    }
-    Ok(ended)
-}
-
 impl Request {
     /// Waits for the end of a call that blocks. If that is interrupted the operation goes on without its caller.
     pub fn finish(self, py: Python<'_>) -> PyResult<()> {
+        self.complete(py).map(drop)
+    }
+
+    /// The same, and its result.
+    pub fn complete(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.block(py, None)?;
-        self.result(py).map(drop)
+        self.result(py)
     }
 }

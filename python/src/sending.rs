@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::buffer::Buffer;
 use crate::context::{Context, Lent};
 use crate::errors::raise;
+use crate::members::Members;
 use crate::request::{Kind, Request};
 use crate::wait;
 
@@ -33,10 +34,12 @@ impl Begun {
     }
 
     /// The request that stands for it.
-    pub fn into_request(self, context: &Arc<Context>) -> Request {
+    pub fn into_request(self, context: &Arc<Context>, members: &Members) -> Request {
         match self {
-            Self::Ended(status) => Request::ended(context, Kind::Send, Some(status.into())),
-            Self::UnderWay(pending, lent) => Request::under_way(context, Kind::Send, pending, lent),
+            Self::Ended(status) => Request::ended(context, Kind::Send, Some(members.status(status))),
+            Self::UnderWay(pending, lent) => {
+                Request::under_way(context, Kind::Send, pending, lent).on(members)
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::errors::raise_text;
+use crate::members::Members;
 use crate::{object, wait};
 
 /// A rank as Python sees it.
@@ -78,13 +79,19 @@ impl From<canele::Notice> for Notice {
 pub struct Matched {
     context: Arc<Context>,
     flow: canele::Flow,
+    members: Members,
     status: Status,
     matched: Mutex<Option<canele_engine::Matched>>,
 }
 
 impl Matched {
-    pub fn new(context: Arc<Context>, flow: canele::Flow, matched: canele_engine::Matched) -> Self {
-        Self { context, flow, status: matched.status.into(), matched: Mutex::new(Some(matched)) }
+    pub fn new(
+        context: Arc<Context>,
+        (flow, members): (canele::Flow, Members),
+        matched: canele_engine::Matched,
+    ) -> Self {
+        let status = members.status(matched.status);
+        Self { context, flow, members, status, matched: Mutex::new(Some(matched)) }
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<canele_engine::Matched> {
@@ -113,7 +120,8 @@ impl Matched {
     fn recv(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Status> {
         let buffer = Buffer::to_fill(data)?;
         let matched = self.take(py)?;
-        wait::recv_matched(py, &self.context, &self.flow, matched, buffer).map(Status::from)
+        let status = wait::recv_matched(py, &self.context, &self.flow, matched, buffer)?;
+        Ok(self.members.status(status))
     }
 
     /// Receives it as a new bytearray of its length.

@@ -110,3 +110,39 @@ class Await(RankTest):
         for thread in threads:
             thread.join()
         self.assertEqual(seen, [3, 3])
+
+    def test_every_function_that_starts_something_is_awaited(self):
+        ranks, counts = range(self.size), [1] * self.size
+        one, several, parts = numpy.array([float(self.rank)]), numpy.arange(float(self.size)), numpy.zeros(self.size)
+
+        async def main():
+            everything = world.isend(self.next, 8, one), world.irecv(self.previous, 8, numpy.zeros(1))
+            for request in (*everything, world.isend_sync(self.next, 8, one), world.irecv(self.previous, 8, numpy.zeros(1))):
+                self.assertEqual((await request).bytes, 8)
+            await world.isend_object(self.next, 8, "object")
+            self.assertEqual(await asyncio.to_thread(world.recv_object, self.previous, 8), "object")
+            self.assertEqual((await world.iallgather(one))[:, 0].tolist(), list(ranks))
+            self.assertEqual((await world.ialltoall(several)).tolist(), counts_times(self.rank))
+            self.assertEqual((await world.iscan(one)).tolist(), [sum(range(self.rank + 1))])
+            await world.iexscan(one)
+            self.assertEqual((await world.ireduce_scatter(several)).tolist(), [self.size * self.rank])
+            for root in ranks:
+                is_root = self.rank == root
+                await world.ibroadcast(root, bytearray(b"0") if is_root else bytearray(1))
+                total = await world.ireduce(root, one)
+                gathered = await world.igather(root, one)
+                await world.iscatter(root, several if is_root else None, parts[:1])
+                self.assertEqual(parts[0], self.rank)
+                await world.igatherv(root, one, parts if is_root else None, counts if is_root else None)
+                await world.iscatterv(root, several if is_root else None, counts if is_root else None, parts[:1])
+                if is_root:
+                    self.assertEqual((total.tolist(), gathered.tolist()), ([sum(ranks)], [[rank] for rank in ranks]))
+            await world.iallgatherv(one, parts, counts)
+            self.assertEqual(parts.tolist(), list(ranks))
+            await world.ialltoallv(several, counts, parts, counts)
+            self.assertEqual(parts.tolist(), counts_times(self.rank))
+
+        def counts_times(value):
+            return [value] * self.size
+
+        asyncio.run(asyncio.wait_for(main(), 60))

@@ -60,13 +60,63 @@ class Collectives(RankTest):
         self.assertEqual(canele.wait_all(requests), [None] * 9)
         self.assertEqual([int(result[0]) for result in results], [n * self.size + sum(range(self.size)) for n in range(8)])
 
+    def test_memory_of_another_type_is_refused(self):
+        numbers, others = numpy.zeros(self.size), numpy.zeros(self.size, dtype=numpy.int64)
+        one = numpy.zeros(1)
+        calls = [
+            lambda: world.allreduce(numbers, others),
+            lambda: world.scan(numbers, others),
+            lambda: world.exscan(numbers, others),
+            lambda: world.reduce_scatter(numbers, others[:1]),
+            lambda: world.reduce(self.rank, numbers, others),
+            lambda: world.gather(self.rank, one, others),
+            lambda: world.scatter(self.rank, others, one),
+            lambda: world.allgather(one, others),
+            lambda: world.alltoall(numbers, others),
+            lambda: world.igatherv(self.rank, one, others, [1] * self.size),
+            lambda: world.iscatterv(self.rank, others, [1] * self.size, one),
+            lambda: world.iallgatherv(one, others, [1] * self.size),
+            lambda: world.ialltoallv(numbers, [1] * self.size, others, [1] * self.size),
+        ]
+        for number, call in enumerate(calls):
+            with self.assertRaisesRegex(canele.LengthMismatch, "another type", msg=f"call {number}"):
+                call()
+        with self.assertRaisesRegex(canele.LengthMismatch, "I32.*F64"):
+            world.alltoall(numbers, numpy.zeros(2 * self.size, dtype=numpy.int32))
+        # Bytes fit every type.
+        everything = bytearray(8 * self.size)
+        world.allgather(one + 1, everything)
+        self.assertEqual(numpy.frombuffer(everything).tolist(), [1.0] * self.size)
+
+    def test_results_are_returned_where_no_memory_is_given(self):
+        mine = numpy.full((2, 3), self.rank)
+        gathered = world.gather(self.size - 1, mine)
+        everything = world.allgather(mine)
+        self.assertEqual(everything.shape, (self.size, 2, 3))
+        self.assertTrue(all((everything[rank] == rank).all() for rank in range(self.size)))
+        if self.rank == self.size - 1:
+            numpy.testing.assert_array_equal(gathered, everything)
+        else:
+            self.assertIsNone(gathered)
+        exchanged = world.alltoall(numpy.arange(self.size) + 10 * self.rank)
+        self.assertEqual(exchanged.tolist(), [10 * rank + self.rank for rank in range(self.size)])
+        self.assertEqual(world.allgather(array.array("i", [self.rank])), array.array("i", range(self.size)))
+        rows = numpy.arange(4 * self.size).reshape(2 * self.size, 2)
+        self.assertEqual(world.scatter(0, rows if self.rank == 0 else None).tolist(), rows[2 * self.rank : 2 * self.rank + 2].tolist())
+        self.assertEqual(world.scatter(0, array.array("h", range(self.size)) if self.rank == 0 else None)[0], self.rank)
+        with self.assertRaisesRegex(BufferError, "C's order"):
+            world.allgather(numpy.asfortranarray(numpy.zeros((2, 3))))
+        self.assertEqual(world.alltoall([(self.rank, to) for to in range(self.size)]), [(rank, self.rank) for rank in range(self.size)])
+
     def test_what_does_not_fit_is_refused_before_anything_is_sent(self):
         with self.assertRaisesRegex(canele.LengthMismatch, "8 given, 16 needed"):
             world.allreduce(numpy.zeros(2), numpy.zeros(1))
         with self.assertRaisesRegex(canele.LengthMismatch, "another type"):
             world.allreduce(numpy.zeros(2), numpy.zeros(2, dtype=int))
-        with self.assertRaisesRegex(TypeError, "cannot be reduced"):
-            world.allreduce(numpy.zeros(2, dtype=complex), numpy.zeros(2, dtype=complex))
+        with self.assertRaisesRegex(TypeError, "op BAND is not defined for F64"):
+            world.iallreduce(numpy.zeros(2), numpy.zeros(2), canele.Op.BAND)
+        with self.assertRaisesRegex(TypeError, "op is a str"):
+            world.allreduce(numpy.zeros(2), op="sum")
         with self.assertRaises(canele.LengthMismatch):
             world.allgather(bytes(3), bytearray(1))
         with self.assertRaises(canele.NoSuchRank):

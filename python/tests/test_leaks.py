@@ -130,6 +130,24 @@ class Leaks(RankTest):
         flow.irecv(self.previous, 3, bytearray(100_000))
         world.barrier()
 
+    def splits(self, n):
+        flow = world.split(self.rank % 2)
+        flow.allreduce(array.array("d", [1.0]))
+        self.assertEqual(flow.allreduce([n])[0], n)
+        world.barrier()
+
+    def persistent(self, n):
+        send, receive = world.send_init(self.next, 8, BIG), world.recv_init(self.previous, 8, bytearray(100_000))
+        for _ in range(2):
+            receive.start()
+            send.start()
+            receive.wait()
+            send.wait()
+        # No call waits for this one, which is withdrawn before the next round sends.
+        receive.start()
+        del receive
+        world.barrier()
+
     def test_nothing_is_left(self):
         kinds = (
             self.regions,
@@ -143,6 +161,8 @@ class Leaks(RankTest):
             self.taken_messages,
             self.flows,
             self.flows_of_objects,
+            self.splits,
+            self.persistent,
         )
         # The first rank looks at those who are there once.
         processes = {"this rank": os.getpid()} | (helpers() if self.rank == 0 else {})

@@ -60,6 +60,10 @@ impl Flow {
     /// # Errors
     /// The errors of [`Flow::broadcast`]; [`Error::Lengths`] if `result` is not as long as `items`: then
     /// nothing was sent.
+    ///
+    /// # Panics
+    /// Panics if the operation is not defined for such numbers: bits and truth of floating-point numbers, and places of
+    /// numbers that are no pairs.
     pub fn reduce<T: Number>(&self, root: Rank, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
         self.check_root(root)?;
         let result = self.at_root(root, result, "items of the result of a reduction", items.len())?;
@@ -85,6 +89,9 @@ impl Flow {
     ///
     /// # Errors
     /// Returns the errors of [`Flow::reduce`].
+    ///
+    /// # Panics
+    /// Panics as [`Flow::reduce`] does.
     #[inline]
     pub fn allreduce<T: Number>(&self, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
         check("items of the result of a reduction", result.len(), items.len())?;

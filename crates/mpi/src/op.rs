@@ -3,24 +3,18 @@
 //! An operation owns the function that combines two elements, and the elements for which it is defined. It
 //! works on packed bytes at any address. The collectives decide on buffers and on the order of ranks.
 
-mod bfloat;
 mod built_in;
-mod element;
-mod fold;
-mod half;
-mod numbers;
-mod table;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Result, fail};
 pub use built_in::BuiltIn;
-pub use element::Element;
+pub use canele_engine::collective::Element;
 
 /// Combines each element of the second bytes into the first; both are packed and of equal length. The flag is
 /// true if the second bytes are the first operands. Buffers need not be aligned.
-pub type Combine = fn(&mut [u8], &[u8], bool);
+pub use canele_engine::collective::Kernel as Combine;
 
 /// A combining function with captured state ([`Combine`]).
 pub type Made = dyn Fn(&mut [u8], &[u8], bool) + Send + Sync;

@@ -11,8 +11,8 @@ mod shared_buffers;
 mod under_way;
 
 pub use canele_collective::{
-    Block, Buffers, CollectiveBuffer, CollectiveSpec, Kernel, Number, Op, Operation, Plan, Reduction, Root,
-    Shape, SharedKernel, Team, Uneven,
+    Block, Buffers, CollectiveBuffer, CollectiveSpec, Element, Kernel, Number, Op, Operation, Plan,
+    Reduction, Root, Shape, SharedKernel, Team, Uneven,
 };
 pub use canele_collective::{FIRST_PAIR, WINDOW_PAIRS, first_of};
 

@@ -1,6 +1,8 @@
 //! The operations of the standard and the elements for which they are defined.
 
-use super::{Combine, Element, table};
+use canele_engine::collective::Op;
+
+use super::{Combine, Element};
 use crate::{Result, fail};
 
 /// The operations of the standard (MPI 5.0, §6.9.2).
@@ -84,13 +86,30 @@ impl BuiltIn {
     /// Fails if the operation is not defined for them.
     pub fn reduction(self, element: Element) -> Result<Combine> {
         let (name, takes) = self.text();
-        match self {
-            BuiltIn::Replace | BuiltIn::NoOp => fail!(Operation, "op is {name}, which is for {takes} only"),
-            _ => match table::combine(self, element) {
-                Some(combine) => Ok(combine),
-                None => fail!(Operation, "op is {name}, which takes {takes}, not {}", element.name()),
-            },
+        match self.op().map(|op| op.kernel(element)) {
+            None => fail!(Operation, "op is {name}, which is for {takes} only"),
+            Some(Some(combine)) => Ok(combine),
+            Some(None) => fail!(Operation, "op is {name}, which takes {takes}, not {}", element.name()),
         }
+    }
+
+    /// Returns the operation of the collectives, if this one reduces.
+    fn op(self) -> Option<Op> {
+        Some(match self {
+            BuiltIn::Sum => Op::Sum,
+            BuiltIn::Min => Op::Min,
+            BuiltIn::Max => Op::Max,
+            BuiltIn::Prod => Op::Prod,
+            BuiltIn::BitAnd => Op::BitAnd,
+            BuiltIn::BitOr => Op::BitOr,
+            BuiltIn::BitXor => Op::BitXor,
+            BuiltIn::LogicalAnd => Op::LogicalAnd,
+            BuiltIn::LogicalOr => Op::LogicalOr,
+            BuiltIn::LogicalXor => Op::LogicalXor,
+            BuiltIn::MinLoc => Op::MinLoc,
+            BuiltIn::MaxLoc => Op::MaxLoc,
+            BuiltIn::Replace | BuiltIn::NoOp => return None,
+        })
     }
 
     /// Returns the function that accumulates these elements into a window, whose element is the first

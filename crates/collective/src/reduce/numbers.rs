@@ -11,7 +11,7 @@ use canele_sys::quad::{self as long_double, Quad as LongDoubleBytes};
 use super::{bfloat, half};
 
 /// Numbers that can be ordered.
-pub(super) trait Number {
+pub(super) trait Arithmetic {
     /// The type in memory.
     type Stored: Pod;
     fn sum(a: Self::Stored, b: Self::Stored) -> Self::Stored;
@@ -25,7 +25,7 @@ pub(super) trait Number {
 }
 
 /// Numbers that complex numbers consist of.
-pub(super) trait Float: Number {
+pub(super) trait Float: Arithmetic {
     fn difference(a: Self::Stored, b: Self::Stored) -> Self::Stored;
 }
 
@@ -40,7 +40,7 @@ pub(super) trait IntegerNumber: Pod {
 
 macro_rules! integers {
     ($($t:ty)*) => {$(
-        impl Number for $t {
+        impl Arithmetic for $t {
             type Stored = $t;
             fn sum(a: $t, b: $t) -> $t {
                 a.wrapping_add(b)
@@ -84,7 +84,7 @@ integers!(i8 i16 i32 i64 i128 u8 u16 u32 u64);
 
 macro_rules! floats {
     ($($t:ty)*) => {$(
-        impl Number for $t {
+        impl Arithmetic for $t {
             type Stored = $t;
             fn sum(a: $t, b: $t) -> $t {
                 a + b
@@ -122,7 +122,7 @@ macro_rules! narrow {
         $(#[$doc])*
         pub(super) struct $name;
 
-        impl Number for $name {
+        impl Arithmetic for $name {
             type Stored = u16;
             fn sum(a: u16, b: u16) -> u16 {
                 $format::rounded($format::widened(a) + $format::widened(b))
@@ -161,7 +161,7 @@ impl Float for Half {
 /// C's `long double` in 16 bytes: 80 bits on x86-64, 128 bits elsewhere.
 pub(super) struct LongDouble;
 
-impl Number for LongDouble {
+impl Arithmetic for LongDouble {
     type Stored = LongDoubleBytes;
     fn sum(a: Self::Stored, b: Self::Stored) -> Self::Stored {
         long_double::add(a, b)

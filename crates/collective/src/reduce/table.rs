@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use super::fold::{each, each_pair};
-use super::numbers::{Bfloat, Float, Half, IntegerNumber, LongDouble, Number};
-use super::{BuiltIn, Combine, Element};
+use super::numbers::{Arithmetic, Bfloat, Float, Half, IntegerNumber, LongDouble};
+use super::{Element, Kernel, Op};
 
 /// Returns the loop, if the operation is defined for these elements.
-pub(super) fn combine(op: BuiltIn, element: Element) -> Option<Combine> {
+pub(super) fn kernel(op: Op, element: Element) -> Option<Kernel> {
     match element {
         Element::I8 => integer::<i8>(op),
         Element::I16 => integer::<i16>(op),
@@ -44,50 +44,50 @@ pub(super) fn combine(op: BuiltIn, element: Element) -> Option<Combine> {
     }
 }
 
-fn integer<N: Number + IntegerNumber>(op: BuiltIn) -> Option<Combine> {
+fn integer<N: Arithmetic + IntegerNumber>(op: Op) -> Option<Kernel> {
     number::<N>(op).or_else(|| bits::<N>(op)).or_else(|| logical::<N>(op))
 }
 
-fn number<N: Number>(op: BuiltIn) -> Option<Combine> {
+fn number<N: Arithmetic>(op: Op) -> Option<Kernel> {
     Some(match op {
-        BuiltIn::Sum => |into, from, first| each(into, from, first, N::sum),
-        BuiltIn::Prod => |into, from, first| each(into, from, first, N::product),
-        BuiltIn::Min => |into, from, first| each(into, from, first, N::smaller),
-        BuiltIn::Max => |into, from, first| each(into, from, first, N::larger),
+        Op::Sum => |into, from, first| each(into, from, first, N::sum),
+        Op::Prod => |into, from, first| each(into, from, first, N::product),
+        Op::Min => |into, from, first| each(into, from, first, N::smaller),
+        Op::Max => |into, from, first| each(into, from, first, N::larger),
         _ => return None,
     })
 }
 
-fn bits<N: IntegerNumber>(op: BuiltIn) -> Option<Combine> {
+fn bits<N: IntegerNumber>(op: Op) -> Option<Kernel> {
     Some(match op {
-        BuiltIn::BitAnd => |into, from, first| each(into, from, first, N::and),
-        BuiltIn::BitOr => |into, from, first| each(into, from, first, N::or),
-        BuiltIn::BitXor => |into, from, first| each(into, from, first, N::xor),
+        Op::BitAnd => |into, from, first| each(into, from, first, N::and),
+        Op::BitOr => |into, from, first| each(into, from, first, N::or),
+        Op::BitXor => |into, from, first| each(into, from, first, N::xor),
         _ => return None,
     })
 }
 
-fn logical<N: IntegerNumber>(op: BuiltIn) -> Option<Combine> {
+fn logical<N: IntegerNumber>(op: Op) -> Option<Kernel> {
     Some(match op {
-        BuiltIn::LogicalAnd => {
+        Op::LogicalAnd => {
             |into, from, first| each(into, from, first, |a: N, b| N::truth(N::is_true(a) & N::is_true(b)))
         }
-        BuiltIn::LogicalOr => {
+        Op::LogicalOr => {
             |into, from, first| each(into, from, first, |a: N, b| N::truth(N::is_true(a) | N::is_true(b)))
         }
-        BuiltIn::LogicalXor => {
+        Op::LogicalXor => {
             |into, from, first| each(into, from, first, |a: N, b| N::truth(N::is_true(a) ^ N::is_true(b)))
         }
         _ => return None,
     })
 }
 
-fn complex<F: Float>(op: BuiltIn) -> Option<Combine> {
+fn complex<F: Float>(op: Op) -> Option<Kernel> {
     Some(match op {
-        BuiltIn::Sum => |into, from, first| {
+        Op::Sum => |into, from, first| {
             each::<[F::Stored; 2]>(into, from, first, |a, b| [F::sum(a[0], b[0]), F::sum(a[1], b[1])]);
         },
-        BuiltIn::Prod => |into, from, first| {
+        Op::Prod => |into, from, first| {
             each::<[F::Stored; 2]>(into, from, first, |a, b| {
                 let real = F::difference(F::product(a[0], b[0]), F::product(a[1], b[1]));
                 [real, F::sum(F::product(a[0], b[1]), F::product(a[1], b[0]))]
@@ -97,23 +97,23 @@ fn complex<F: Float>(op: BuiltIn) -> Option<Combine> {
     })
 }
 
-fn pair<V: Number, I: Number>(op: BuiltIn) -> Option<Combine> {
+fn pair<V: Arithmetic, I: Arithmetic>(op: Op) -> Option<Kernel> {
     Some(match op {
-        BuiltIn::MinLoc => |into, from, first| {
+        Op::MinLoc => |into, from, first| {
             each_pair(into, from, first, |a, b| located::<V, I>(a, b, Ordering::Less, V::smaller));
         },
-        BuiltIn::MaxLoc => |into, from, first| {
+        Op::MaxLoc => |into, from, first| {
             each_pair(into, from, first, |a, b| located::<V, I>(a, b, Ordering::Greater, V::larger));
         },
         _ => return None,
     })
 }
 
-type Located<V, I> = (<V as Number>::Stored, <I as Number>::Stored);
+type Located<V, I> = (<V as Arithmetic>::Stored, <I as Arithmetic>::Stored);
 
 /// Returns the pair whose value compares with the other's as `wanted`. Of equal values it returns the one
 /// that `chosen` prefers, since zeros have signs, with the smaller index.
-fn located<V: Number, I: Number>(
+fn located<V: Arithmetic, I: Arithmetic>(
     a: Located<V, I>,
     b: Located<V, I>,
     wanted: Ordering,

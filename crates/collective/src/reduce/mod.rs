@@ -3,12 +3,21 @@
 //! Their results are the same bits in every run and on every rank: operands are combined in an order the
 //! schedule fixes.
 
+mod bfloat;
+mod element;
+mod fold;
+mod half;
+mod numbers;
+mod table;
+
 use std::sync::Arc;
 
 use bytemuck::Pod;
 
-/// The operation that combines two numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub use element::Element;
+
+/// The operation that combines two elements (MPI 5.0, §6.9.2).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     /// Their sum; integers wrap around.
     Sum,
@@ -18,6 +27,29 @@ pub enum Op {
     Max,
     /// Their product; integers wrap around.
     Prod,
+    /// Bits that are set in both.
+    BitAnd,
+    /// Bits that are set in one at least.
+    BitOr,
+    /// Bits that are set in one only.
+    BitXor,
+    /// 1 if neither is 0, else 0.
+    LogicalAnd,
+    /// 1 if one at least is not 0, else 0.
+    LogicalOr,
+    /// 1 if one only is not 0, else 0.
+    LogicalXor,
+    /// The pair with the smaller value; of equal ones, with the smaller index.
+    MinLoc,
+    /// The pair with the larger value; of equal ones, with the smaller index.
+    MaxLoc,
+}
+
+impl Op {
+    /// Returns what combines these elements, if the operation is defined for them. Buffers need not be aligned.
+    pub fn kernel(self, element: Element) -> Option<Kernel> {
+        table::kernel(self, element)
+    }
 }
 
 /// Combines each element of the second slice into the first; the flag is true if the second's elements come
@@ -59,89 +91,37 @@ impl Reduction {
         }
     }
 
-    /// Makes the reduction of elements `T` by `op`.
+    /// Makes the reduction of numbers `T` by `op`.
+    ///
+    /// # Panics
+    /// Panics if the operation is not defined for them: bits and truth of floating-point numbers, and places,
+    /// which need pairs.
     pub fn of<T: Number>(op: Op) -> Self {
-        let kernel: Kernel = match op {
-            Op::Sum => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::sum),
-            Op::Min => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::min_of),
-            Op::Max => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::max_of),
-            Op::Prod => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::product),
-        };
-        kernel.into()
-    }
-}
-
-/// Combines slices out of line: one loop per type and operation, which the compiler turns into vector
-/// instructions.
-fn fold<T: Number>(into: &mut [u8], from: &[u8], from_first: bool, f: impl Fn(T, T) -> T) {
-    // User buffers are slices of `T`, scratch is aligned to 16 bytes, and no schedule cuts an element.
-    let (into, from) = (bytemuck::cast_slice_mut::<u8, T>(into), bytemuck::cast_slice::<u8, T>(from));
-    let pairs = into.iter_mut().zip(from);
-    if from_first {
-        pairs.for_each(|(a, b)| *a = f(*b, *a));
-    } else {
-        pairs.for_each(|(a, b)| *a = f(*a, *b));
+        let kernel = op.kernel(T::ELEMENT);
+        kernel.unwrap_or_else(|| panic!("{op:?} is not defined for {}", T::ELEMENT.name())).into()
     }
 }
 
 /// The numbers that can be reduced: `f32`, `f64`, and integers of 8 to 64 bits.
 pub trait Number: Pod + private::Sealed {
+    /// What they are to the operations.
     #[doc(hidden)]
-    fn sum(a: Self, b: Self) -> Self;
-    #[doc(hidden)]
-    fn product(a: Self, b: Self) -> Self;
-    #[doc(hidden)]
-    fn min_of(a: Self, b: Self) -> Self;
-    #[doc(hidden)]
-    fn max_of(a: Self, b: Self) -> Self;
+    const ELEMENT: Element;
 }
 
 mod private {
     pub trait Sealed {}
 }
 
-macro_rules! integers {
-    ($($t:ty)*) => {$(
+macro_rules! numbers {
+    ($($t:ty: $element:ident)*) => {$(
         impl private::Sealed for $t {}
         impl Number for $t {
-            fn sum(a: Self, b: Self) -> Self {
-                a.wrapping_add(b)
-            }
-            fn product(a: Self, b: Self) -> Self {
-                a.wrapping_mul(b)
-            }
-            fn min_of(a: Self, b: Self) -> Self {
-                a.min(b)
-            }
-            fn max_of(a: Self, b: Self) -> Self {
-                a.max(b)
-            }
+            const ELEMENT: Element = Element::$element;
         }
     )*};
 }
-integers!(i8 i16 i32 i64 u8 u16 u32 u64);
-
-macro_rules! floats {
-    ($($t:ty)*) => {$(
-        impl private::Sealed for $t {}
-        impl Number for $t {
-            fn sum(a: Self, b: Self) -> Self {
-                a + b
-            }
-            fn product(a: Self, b: Self) -> Self {
-                a * b
-            }
-            // The standard library leaves open which zero it returns; here all ranks must agree.
-            fn min_of(a: Self, b: Self) -> Self {
-                if b.is_nan() || a < b || (a == b && a.is_sign_negative()) { a } else { b }
-            }
-            fn max_of(a: Self, b: Self) -> Self {
-                if b.is_nan() || a > b || (a == b && a.is_sign_positive()) { a } else { b }
-            }
-        }
-    )*};
-}
-floats!(f32 f64);
+numbers!(i8: I8 i16: I16 i32: I32 i64: I64 u8: U8 u16: U16 u32: U32 u64: U64 f32: F32 f64: F64);
 
 #[cfg(test)]
 mod tests {
@@ -160,6 +140,15 @@ mod tests {
         assert_eq!(reduced(Op::Prod, &[3i16, -4], &[5, 6], true), [15, -24]);
         assert_eq!(reduced(Op::Min, &[3i64, -4], &[5, -6], false), [3, -6]);
         assert_eq!(reduced(Op::Max, &[3f32, -4.0], &[5.0, -6.0], false), [5.0, -4.0]);
+        assert_eq!(reduced(Op::BitXor, &[3u32, 4], &[5, 4], false), [6, 0]);
+        assert_eq!(reduced(Op::LogicalAnd, &[3i8, 0], &[5, 4], false), [1, 0]);
+    }
+
+    #[test]
+    fn what_is_not_defined_has_no_kernel() {
+        assert!(Op::BitAnd.kernel(Element::F64).is_none());
+        assert!(Op::Max.kernel(Element::ComplexF32).is_none());
+        assert!(Op::MinLoc.kernel(Element::I32).is_none() && Op::MinLoc.kernel(Element::IntInt).is_some());
     }
 
     #[test]

@@ -1,0 +1,202 @@
+"""Reductions of objects, by messages: in the order of ranks, whatever the operation."""
+
+from __future__ import annotations
+
+import operator
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from canele import _memory
+from canele._native import Flow, Op
+
+_Combine = Callable[[Any, Any], Any]
+# Of all messages: those of one rank are matched in the order of the calls.
+_TAG = 1
+
+
+def _chosen(smaller: bool) -> _Combine:
+    """The smaller or the larger of two values, or of each two items of arrays."""
+
+    def combine(a: Any, b: Any) -> Any:
+        if _memory.is_array(a):
+            import numpy
+
+            return numpy.minimum(a, b) if smaller else numpy.maximum(a, b)
+        return min(a, b) if smaller else max(a, b)
+
+    return combine
+
+
+def _logical(name: str, of_truth: _Combine) -> _Combine:
+    def combine(a: Any, b: Any) -> Any:
+        if _memory.is_array(a):
+            import numpy
+
+            return getattr(numpy, name)(a, b).astype(a.dtype)
+        return of_truth(bool(a), bool(b))
+
+    return combine
+
+
+def _located(is_better: _Combine) -> _Combine:
+    """Of two pairs (value, index) that with the better value; of equal values, with the smaller index."""
+
+    def combine(a: Any, b: Any) -> Any:
+        if _memory.is_array(a):
+            return _located_items(is_better, a, b)
+        (value, index), (other, other_index) = a, b
+        if value != value:
+            # A number is taken before one that is none.
+            return a if other != other and index <= other_index else b
+        if value == other:
+            return a if index <= other_index else b
+        return b if is_better(other, value) else a
+
+    return combine
+
+
+def _located_items(is_better: _Combine, a: Any, b: Any) -> Any:
+    """The same of arrays of structures with two fields."""
+    import numpy
+
+    names = a.dtype.names
+    if not names or len(names) != 2:
+        raise TypeError(f"MINLOC and MAXLOC reduce pairs (value, index), or arrays of structures with two fields, not of {a.dtype}")
+    value, index = names
+    equal = (a[value] == b[value]) | ((a[value] != a[value]) & (b[value] != b[value]))
+    takes_b = is_better(b[value], a[value]) | ((a[value] != a[value]) & (b[value] == b[value]))
+    return numpy.where(takes_b | (equal & (b[index] < a[index])), b, a)
+
+
+_COMBINE: dict[Op, _Combine] = {
+    Op.SUM: operator.add,
+    Op.PROD: operator.mul,
+    Op.MIN: _chosen(smaller=True),
+    Op.MAX: _chosen(smaller=False),
+    Op.LAND: _logical("logical_and", operator.and_),
+    Op.LOR: _logical("logical_or", operator.or_),
+    Op.LXOR: _logical("logical_xor", operator.xor),
+    Op.BAND: operator.and_,
+    Op.BOR: operator.or_,
+    Op.BXOR: operator.xor,
+    Op.MINLOC: _located(operator.lt),
+    Op.MAXLOC: _located(operator.gt),
+}
+
+
+class _Failed:
+    """In place of a value: why there is none. All ranks that would get the value raise it, so that none waits for it in vain."""
+
+    def __init__(self, error: Exception, rank: int) -> None:
+        error.add_note(f"(in a reduction, raised by rank {rank})")
+        try:
+            self.error = pickle.loads(pickle.dumps(error))
+        except Exception:
+            self.error = RuntimeError(f"a reduction failed on rank {rank}: {error!r}")
+
+
+def _combine_of(flow: Flow, op: Op | _Combine) -> _Combine:
+    combine = _COMBINE[op] if isinstance(op, Op) else op
+
+    def attempt(a: Any, b: Any) -> Any:
+        for value in (a, b):
+            if isinstance(value, _Failed):
+                return value
+        try:
+            return combine(a, b)
+        except Exception as error:
+            return _Failed(error, flow.rank)
+
+    return attempt
+
+
+def _given(result: Any, value: Any) -> Any:
+    """The value, or nothing once it is in the memory for it."""
+    if isinstance(value, _Failed):
+        raise value.error
+    if result is None:
+        return value
+    _memory.fill(result, value)
+    return None
+
+
+def _at_first(flow: Flow, value: Any, combine: _Combine) -> Any:
+    """The reduction, on rank 0 of a flow of messages: each rank adds what those behind it have reduced."""
+    rank, size, step = flow.rank, flow.size, 1
+    while step < size:
+        if rank & step:
+            flow.send_object(rank - step, _TAG, value)
+            return None
+        if rank + step < size:
+            value = combine(value, flow.recv_object(rank + step, _TAG))
+        step *= 2
+    return value
+
+
+def reduce(flow: Flow, root: int, data: Any, result: Any, op: Op | _Combine) -> Any:
+    messages = flow._of_objects()
+    value = _at_first(messages, data, _combine_of(flow, op))
+    if root != 0 and flow.rank == 0:
+        messages.send_object(root, _TAG, value)
+    if flow.rank != root:
+        return None
+    return _given(result, value if root == 0 else messages.recv_object(0, _TAG))
+
+
+def allreduce(flow: Flow, data: Any, result: Any, op: Op | _Combine) -> Any:
+    value = _at_first(flow._of_objects(), data, _combine_of(flow, op))
+    return _given(result, flow.broadcast_object(0, value))
+
+
+def _scanned(flow: Flow, value: Any, combine: _Combine) -> Any:
+    """The reduction of the values of all ranks up to this one."""
+    rank, size, step = flow.rank, flow.size, 1
+    while step < size:
+        send = flow.isend_object(rank + step, _TAG, value) if rank + step < size else None
+        before = flow.recv_object(rank - step, _TAG) if rank >= step else None
+        if send is not None:
+            # What is sent must not change, as a function of the program may do.
+            send.wait()
+        if rank >= step:
+            value = combine(before, value)
+        step *= 2
+    return value
+
+
+def scan(flow: Flow, data: Any, result: Any, op: Op | _Combine) -> Any:
+    return _given(result, _scanned(flow._of_objects(), data, _combine_of(flow, op)))
+
+
+def exscan(flow: Flow, data: Any, result: Any, op: Op | _Combine) -> Any:
+    messages = flow._of_objects()
+    value = _scanned(messages, data, _combine_of(flow, op))
+    send = messages.isend_object(flow.rank + 1, _TAG, value) if flow.rank + 1 < flow.size else None
+    before = messages.recv_object(flow.rank - 1, _TAG) if flow.rank else None
+    if send is not None:
+        send.wait()
+    return _given(result, before) if flow.rank else None
+
+
+def reduce_scatter(flow: Flow, data: Any, result: Any, op: Op | _Combine, counts: Sequence[int] | None) -> Any:
+    combine = _combine_of(flow, op)
+    parts = flow.alltoall_objects(_parts_of(data, flow.size, counts))
+    value = parts[0]
+    for part in parts[1:]:
+        value = combine(value, part)
+    return _given(result, value)
+
+
+def _parts_of(data: Any, size: int, counts: Sequence[int] | None) -> list[Any]:
+    """What is for each rank: parts of an array, or the objects of a sequence."""
+    if counts is None and not _memory.is_array(data):
+        return list(data)
+    if counts is None:
+        if data.size % size:
+            raise ValueError(f"{data.size} items cannot be reduced in equal parts for {size} ranks: give counts, one for each rank")
+        counts = [data.size // size] * size
+    items = data.reshape(-1) if _memory.is_array(data) else data
+    if len(counts) != size or sum(counts) != len(items):
+        raise ValueError(f"counts are {list(counts)} for {len(items)} items and {size} ranks: give one for each rank, all items together")
+    ends = [sum(counts[: place + 1]) for place in range(size)]
+    return [items[end - count : end] for end, count in zip(ends, counts)]

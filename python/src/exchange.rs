@@ -1,0 +1,56 @@
+//! Sending and receiving in one call.
+
+use pyo3::prelude::*;
+
+use crate::flow::Flow;
+use crate::wait::deadline;
+
+#[pymethods]
+impl Flow {
+    /// Sends `data` to rank `to` with `send_tag` and receives a message of `source` with `recv_tag` into writable memory `into`, at the same
+    /// time, so that ranks can do so in a ring. Returns the Status of the message that was received.
+    ///
+    /// Raises what send() and recv() raise; Deadline after `timeout` seconds: the receive is withdrawn, the message that was sent may arrive.
+    #[pyo3(signature = (to, send_tag, data, source, recv_tag, into, timeout=None))]
+    #[expect(clippy::too_many_arguments, reason = "both halves of an exchange")]
+    fn sendrecv(
+        &self,
+        py: Python<'_>,
+        to: i64,
+        send_tag: i64,
+        data: &Bound<'_, PyAny>,
+        source: i64,
+        recv_tag: i64,
+        into: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+    ) -> PyResult<Py<PyAny>> {
+        let deadline = deadline(timeout)?;
+        let receive = self.irecv(py, source, recv_tag, into)?;
+        let send = self.isend(py, to, send_tag, data)?;
+        receive.block(py, deadline)?;
+        send.block(py, deadline)?;
+        send.result(py)?;
+        receive.result(py)
+    }
+
+    /// The same with objects: returns the object that was received.
+    #[pyo3(signature = (to, send_tag, obj, source, recv_tag, timeout=None))]
+    #[expect(clippy::too_many_arguments, reason = "both halves of an exchange")]
+    fn sendrecv_object<'py>(
+        &self,
+        py: Python<'py>,
+        to: i64,
+        send_tag: i64,
+        obj: &Bound<'py, PyAny>,
+        source: i64,
+        recv_tag: i64,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let deadline = deadline(timeout)?;
+        let send = self.isend_object(py, to, send_tag, obj)?;
+        let received = self.recv_until(py, (source, recv_tag), deadline)?;
+        send.block(py, deadline)?;
+        send.result(py)?;
+        Ok(received)
+    }
+}

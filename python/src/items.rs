@@ -1,0 +1,95 @@
+//! What the items of a buffer are: its format (PEP 3118, and the codes of the module `struct`) as an element of reductions.
+//!
+//! Owns the comparison of types. Memory of bytes has no type of its own and fits every other.
+
+use canele_collective::Element;
+
+/// What the items of a buffer are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Items {
+    /// Bytes, or items of a type that the object does not say.
+    Bytes(usize),
+    /// Numbers, truth values, or pairs of a value and an index.
+    Known(Element),
+    /// Items of another format.
+    Other(String),
+}
+
+/// Characters that say the byte order of this machine.
+const NATIVE: [char; 3] = if cfg!(target_endian = "little") { ['@', '=', '<'] } else { ['@', '=', '>'] };
+
+impl Items {
+    /// Items of so many bytes with a format; none if the object says none.
+    pub fn of(format: Option<&str>, bytes: usize) -> Self {
+        match format {
+            None => Self::Bytes(bytes),
+            Some("bfloat16") if bytes == 2 => Self::Known(Element::Bf16),
+            Some(format) => match format.trim_start_matches(NATIVE) {
+                "B" | "c" if bytes == 1 => Self::Bytes(1),
+                native => element(native, bytes).map_or_else(|| Self::Other(format.to_owned()), Self::Known),
+            },
+        }
+    }
+
+    /// What they are to reductions, if those know them.
+    pub fn element(&self) -> Option<Element> {
+        match self {
+            Self::Known(element) => Some(*element),
+            Self::Bytes(1) => Some(Element::U8),
+            Self::Bytes(_) | Self::Other(_) => None,
+        }
+    }
+
+    /// Whether memory of the one may be copied to memory of the other.
+    pub fn fits(&self, other: &Self) -> bool {
+        self == other || matches!(self, Self::Bytes(_)) || matches!(other, Self::Bytes(_))
+    }
+
+    /// What they are, in words.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Bytes(bytes) => format!("bytes in items of {bytes}"),
+            Self::Known(element) => format!("{element:?}"),
+            Self::Other(format) => format!("items of format {format:?}"),
+        }
+    }
+}
+
+fn element(format: &str, bytes: usize) -> Option<Element> {
+    Some(match (format, bytes) {
+        ("b" | "h" | "i" | "l" | "q" | "n", 1) => Element::I8,
+        ("b" | "h" | "i" | "l" | "q" | "n", 2) => Element::I16,
+        ("b" | "h" | "i" | "l" | "q" | "n", 4) => Element::I32,
+        ("b" | "h" | "i" | "l" | "q" | "n", 8) => Element::I64,
+        ("B" | "H" | "I" | "L" | "Q" | "N", 2) => Element::U16,
+        ("B" | "H" | "I" | "L" | "Q" | "N", 4) => Element::U32,
+        ("B" | "H" | "I" | "L" | "Q" | "N", 8) => Element::U64,
+        ("?", 1) => Element::Logical1,
+        ("e", 2) => Element::F16,
+        ("f", 4) => Element::F32,
+        ("d", 8) => Element::F64,
+        ("g", 16) => Element::Extended,
+        ("Zf" | "F", 8) => Element::ComplexF32,
+        ("Zd" | "D", 16) => Element::ComplexF64,
+        ("Zg" | "G", 32) => Element::ComplexExtended,
+        _ => pair(format)?,
+    })
+    .filter(|element| element.size() == bytes)
+}
+
+/// A structure of a value and an index without gaps, as `T{d:value:i:index:}`.
+fn pair(format: &str) -> Option<Element> {
+    let fields = format.strip_prefix("T{")?.strip_suffix(":}")?;
+    let parts: Vec<&str> = fields.split(':').collect();
+    let &[value, _, index, _] = &parts[..] else { return None };
+    Some(match (value.trim_start_matches(NATIVE), index.trim_start_matches(NATIVE)) {
+        ("f", "i") => Element::FloatInt,
+        ("d", "i") => Element::DoubleInt,
+        ("l" | "q", "i") => Element::LongInt,
+        ("i", "i") => Element::IntInt,
+        ("h", "i") => Element::ShortInt,
+        ("f", "f") => Element::FloatFloat,
+        ("d", "d") => Element::DoubleDouble,
+        _ => return None,
+    })
+}

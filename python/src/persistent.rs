@@ -1,0 +1,56 @@
+//! Persistent requests: a send or a receive that is described once and started many times.
+//!
+//! Owns the description. The object's memory is lent anew at each start, and only until that has ended: in between it may be changed.
+
+use canele_engine::{Envelope, Mode, Want};
+use pyo3::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::flow::Flow;
+use crate::request::{Kind, Request};
+use crate::sending::{self, Begun};
+
+/// What a persistent request does when it is started.
+pub enum Template {
+    /// It sends the memory of an object.
+    Send(canele::Flow, Envelope, Py<PyAny>),
+    /// It receives into the memory of an object.
+    Receive(Py<Flow>, Want, Py<PyAny>),
+}
+
+impl Template {
+    /// Starts it.
+    pub fn start(&self, py: Python<'_>) -> PyResult<Begun> {
+        match self {
+            Self::Send(flow, envelope, data) => {
+                sending::begin(py, flow, *envelope, Buffer::of(data.bind(py))?)
+            }
+            Self::Receive(flow, want, data) => {
+                let (pending, lent) = flow.get().start_receive(py, *want, Buffer::to_fill(data.bind(py))?)?;
+                Ok(Begun::UnderWay(pending, lent))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Flow {
+    /// Describes a send of `data` to rank `to`, which each start() of the request begins anew.
+    ///
+    /// Between a start and the end of that send `data` must not be changed; each start sends what is in it then.
+    fn send_init(&self, py: Python<'_>, to: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
+        drop(Buffer::of(data)?);
+        let envelope = self.envelope(py, (to, tag), Mode::Standard, true)?;
+        let template = Template::Send(self.flow.clone(), envelope, data.clone().unbind());
+        Ok(Request::persistent(&self.context, Kind::Send, template).on(&self.members))
+    }
+
+    /// Describes a receive of a message of `source` with `tag` into writable memory `data`, which each start() of the request begins anew.
+    fn recv_init(slf: &Bound<'_, Self>, source: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
+        let (py, flow) = (slf.py(), slf.get());
+        drop(Buffer::to_fill(data)?);
+        let want = flow.members.want(py, source, tag)?;
+        let template = Template::Receive(slf.clone().unbind(), want, data.clone().unbind());
+        Ok(Request::persistent(&flow.context, Kind::of_receive(want), template).on(&flow.members))
+    }
+}

@@ -1,0 +1,282 @@
+//! Reductions. Memory of numbers is reduced by the engine; anything else by functions of Python, between messages of objects.
+//!
+//! Which of both it is follows from the type and the operation, which are the same on all ranks.
+
+use canele_collective::{CollectiveSpec, Operation, Reduction, Root, Shape, Uneven};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::collective::{Data, block_of, check, check_types};
+use crate::flow::Flow;
+use crate::op::{GivenOp, Op};
+use crate::package::{ResultMemory, call};
+use crate::request::Request;
+
+/// The module that reduces objects.
+const OBJECTS: &str = "canele._objects";
+
+/// Numbers that the engine can reduce.
+struct Numbers {
+    input: Buffer,
+    reduction: Reduction,
+}
+
+impl Numbers {
+    /// Nothing if the operation is not one of the engine's, or not defined for such data.
+    fn of(data: Data<'_, '_>, op: &GivenOp<'_>) -> Option<Self> {
+        let GivenOp::Known(op) = op else { return None };
+        // Most objects lend no memory, which is no error here.
+        let input = Buffer::of_items(data).ok()?;
+        Some(Self { reduction: input.reduction((*op).into())?, input })
+    }
+
+    /// The same for a call that only starts, and so cannot reduce anything else.
+    fn to_start(data: Data<'_, '_>, op: &GivenOp<'_>) -> PyResult<Self> {
+        if let Some(numbers) = Self::of(data, op) {
+            return Ok(numbers);
+        }
+        let why = match op {
+            GivenOp::Known(op) => {
+                format!("op {} is not defined for {}", op.name(), Buffer::of_items(data)?.items().name())
+            }
+            GivenOp::Function(_) => "op is a function of the program".to_owned(),
+        };
+        Err(PyTypeError::new_err(format!(
+            "the data cannot be reduced while the program goes on, because {why}: use the call without `i`, which reduces any objects"
+        )))
+    }
+}
+
+/// What of a reduction a rank gets.
+enum Reducing {
+    Reduce(canele::Rank),
+    Allreduce,
+    Scan,
+    Exscan,
+    /// With the items for each rank, if they are not as many for all.
+    Scatter(Option<Vec<usize>>),
+}
+
+impl Flow {
+    fn start_reduction<'py>(
+        &self,
+        py: Python<'py>,
+        reducing: Reducing,
+        numbers: Numbers,
+        (data, result): (Data<'_, 'py>, Option<Data<'_, 'py>>),
+    ) -> PyResult<Request> {
+        let Numbers { input, reduction } = numbers;
+        let (me, item, len) = (self.me().0, input.item_bytes(), input.len());
+        let needed = match &reducing {
+            Reducing::Scatter(None) => block_of(py, len, self.ranks())?,
+            Reducing::Scatter(Some(counts)) => {
+                let given = counts.iter().fold(0_usize, |sum, count| sum.saturating_add(*count));
+                check(py, "counts of items for ranks", counts.len(), self.ranks() as usize)?;
+                check(py, "items to reduce for all ranks", len / item, given)?;
+                counts[me as usize] * item
+            }
+            _ => len,
+        };
+        let has_result = !matches!(reducing, Reducing::Reduce(root) if root.0 != me);
+        let made = match (has_result && result.is_none(), &reducing) {
+            (false, _) => None,
+            (true, Reducing::Scatter(_)) => Some(ResultMemory::items(data, needed / item)?),
+            (true, _) => Some(ResultMemory::like(data)?),
+        };
+        let output = made.as_ref().map(|made| &made.memory).or(result).filter(|_| has_result);
+        let output = output.map(Buffer::items_to_fill).transpose()?;
+        if let Some(output) = &output {
+            check(py, "bytes of the result of a reduction", output.len(), needed)?;
+            check_types(py, "the result of a reduction", output, "the data", &input)?;
+        }
+        let lens;
+        let shape = |operation, bytes| Shape { element: item, ..Shape::new(operation, bytes) };
+        let spec = match &reducing {
+            Reducing::Reduce(root) => shape(Operation::Reduce(Root::At(root.0)), len).into(),
+            Reducing::Allreduce => shape(Operation::Allreduce, len).into(),
+            Reducing::Scan => shape(Operation::Scan, len).into(),
+            Reducing::Exscan => shape(Operation::Exscan, len).into(),
+            Reducing::Scatter(None) => shape(Operation::ReduceScatter, needed).into(),
+            Reducing::Scatter(Some(counts)) => {
+                lens = counts.iter().map(|count| count * item).collect::<Vec<_>>();
+                let uneven =
+                    Uneven::ReduceScatter { lens: &lens, element: item, commutative: true, in_place: false };
+                CollectiveSpec::Uneven(uneven)
+            }
+        };
+        let request = self.start(py, spec, Some(reduction), (Some(input), output))?;
+        let is_empty = matches!(reducing, Reducing::Exscan) && me == 0;
+        Ok(request.giving(made.filter(|_| !is_empty)))
+    }
+}
+
+#[pymethods]
+impl Flow {
+    /// Starts reduce() of memory with numbers.
+    #[pyo3(signature = (root, data, result=None, op=GivenOp::Known(Op::Sum)))]
+    fn ireduce<'py>(
+        &self,
+        py: Python<'py>,
+        root: i64,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+    ) -> PyResult<Request> {
+        let root = self.root(py, root)?;
+        self.start_reduction(py, Reducing::Reduce(root), Numbers::to_start(data, &op)?, (data, result))
+    }
+
+    /// Starts allreduce() of memory with numbers.
+    #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
+    fn iallreduce<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+    ) -> PyResult<Request> {
+        self.start_reduction(py, Reducing::Allreduce, Numbers::to_start(data, &op)?, (data, result))
+    }
+
+    /// Starts scan() of memory with numbers.
+    #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
+    fn iscan<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+    ) -> PyResult<Request> {
+        self.start_reduction(py, Reducing::Scan, Numbers::to_start(data, &op)?, (data, result))
+    }
+
+    /// Starts exscan() of memory with numbers.
+    #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
+    fn iexscan<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+    ) -> PyResult<Request> {
+        self.start_reduction(py, Reducing::Exscan, Numbers::to_start(data, &op)?, (data, result))
+    }
+
+    /// Starts reduce_scatter() of memory with numbers.
+    #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum), counts=None))]
+    fn ireduce_scatter<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+        counts: Option<Vec<usize>>,
+    ) -> PyResult<Request> {
+        let numbers = Numbers::to_start(data, &op)?;
+        self.start_reduction(py, Reducing::Scatter(counts), numbers, (data, result))
+    }
+
+    /// Reduces the values of all ranks to one at rank `root`, in the order of ranks. Elsewhere `result` is not used, and None is returned.
+    ///
+    /// The rules are those of allreduce().
+    #[pyo3(signature = (root, data, result=None, op=GivenOp::Known(Op::Sum)))]
+    fn reduce<'py>(
+        slf: &Bound<'py, Self>,
+        root: i64,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+    ) -> PyResult<Py<PyAny>> {
+        let (py, flow) = (slf.py(), slf.get());
+        let at = flow.root(py, root)?;
+        match Numbers::of(data, &op) {
+            Some(numbers) => {
+                flow.start_reduction(py, Reducing::Reduce(at), numbers, (data, result))?.complete(py)
+            }
+            None => Ok(call(py, OBJECTS, "reduce", (slf, root, data, result, op.into_object(py)?))?.unbind()),
+        }
+    }
+
+    /// Reduces the values of all ranks to one, in the order of ranks, on all of them.
+    ///
+    /// Memory of numbers (numpy.ndarray, array.array, scalars of numpy …) is reduced place by place: into `result`, which has the same type and
+    /// length, or, if there is none, into new memory of this type, which is returned. Bytes are numbers from 0 to 255. Any other picklable
+    /// value is reduced by Python's operators, and returned: numbers, strings, lists, arrays of objects.
+    ///
+    /// `op` is one of canele.Op, or a function of two values, that of the lower ranks and that of the higher ones, which returns their
+    /// combination. It is called with whole arrays, in an order of calls that follows from the number of ranks alone, and need not be commutative.
+    ///
+    /// All ranks give the same type, length and operation. Raises TypeError if the operation is not defined for the values;
+    /// LengthMismatch if `result` has another type or length; PeerFailed.
+    #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
+    fn allreduce<'py>(
+        slf: &Bound<'py, Self>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+    ) -> PyResult<Py<PyAny>> {
+        let (py, flow) = (slf.py(), slf.get());
+        match Numbers::of(data, &op) {
+            Some(numbers) => {
+                flow.start_reduction(py, Reducing::Allreduce, numbers, (data, result))?.complete(py)
+            }
+            None => Ok(call(py, OBJECTS, "allreduce", (slf, data, result, op.into_object(py)?))?.unbind()),
+        }
+    }
+
+    /// Reduces the values of all ranks up to this one, in the order of ranks. The rules are those of allreduce().
+    #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
+    fn scan<'py>(
+        slf: &Bound<'py, Self>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+    ) -> PyResult<Py<PyAny>> {
+        let (py, flow) = (slf.py(), slf.get());
+        match Numbers::of(data, &op) {
+            Some(numbers) => flow.start_reduction(py, Reducing::Scan, numbers, (data, result))?.complete(py),
+            None => Ok(call(py, OBJECTS, "scan", (slf, data, result, op.into_object(py)?))?.unbind()),
+        }
+    }
+
+    /// Reduces the values of all ranks before this one, in the order of ranks. On rank 0 there is none: `result` is not touched, and None
+    /// is returned. The rules are those of allreduce().
+    #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
+    fn exscan<'py>(
+        slf: &Bound<'py, Self>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+    ) -> PyResult<Py<PyAny>> {
+        let (py, flow) = (slf.py(), slf.get());
+        match Numbers::of(data, &op) {
+            Some(numbers) => {
+                flow.start_reduction(py, Reducing::Exscan, numbers, (data, result))?.complete(py)
+            }
+            None => Ok(call(py, OBJECTS, "exscan", (slf, data, result, op.into_object(py)?))?.unbind()),
+        }
+    }
+
+    /// Reduces the values of all ranks and gives each rank its part: memory of numbers in parts of equal length, or of `counts` items, which all
+    /// ranks know; a sequence of one object for each rank otherwise. The rules are those of allreduce().
+    #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum), counts=None))]
+    fn reduce_scatter<'py>(
+        slf: &Bound<'py, Self>,
+        data: &Bound<'py, PyAny>,
+        result: Option<&Bound<'py, PyAny>>,
+        op: GivenOp<'py>,
+        counts: Option<Vec<usize>>,
+    ) -> PyResult<Py<PyAny>> {
+        let (py, flow) = (slf.py(), slf.get());
+        match Numbers::of(data, &op) {
+            Some(numbers) => {
+                flow.start_reduction(py, Reducing::Scatter(counts), numbers, (data, result))?.complete(py)
+            }
+            None => {
+                let arguments = (slf, data, result, op.into_object(py)?, counts);
+                Ok(call(py, OBJECTS, "reduce_scatter", arguments)?.unbind())
+            }
+        }
+    }
+}

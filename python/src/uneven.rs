@@ -1,0 +1,245 @@
+//! Collectives in which each rank has a part of its own length. Counts are of items of the memory's type.
+
+use canele_collective::{Block, CollectiveSpec, Uneven};
+use pyo3::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::collective::{Data, VECTORS, check, check_types};
+use crate::errors::raise_text;
+use crate::flow::Flow;
+use crate::package::call;
+use crate::request::Request;
+
+/// A neighbour's rank, and the offset and bytes of its part.
+type NeighbourPart = (i64, usize, usize);
+
+/// Parts of a memory, one behind the other.
+struct Parts(Vec<Block>);
+
+impl Parts {
+    /// Parts of so many items of a memory, which they fill.
+    fn of(py: Python<'_>, (flow, counts): (&Flow, &[usize]), memory: &Buffer) -> PyResult<Self> {
+        check(py, "counts of items, one for each rank", counts.len(), flow.ranks() as usize)?;
+        let mut at = 0_usize;
+        let mut blocks = Vec::with_capacity(counts.len());
+        for count in counts {
+            let len = count.saturating_mul(memory.item_bytes());
+            blocks.push(Block { at, len });
+            at = at.saturating_add(len);
+        }
+        check(py, "bytes of memory for all counts", memory.len(), at)?;
+        Ok(Self(blocks))
+    }
+}
+
+impl Flow {
+    fn start_uneven(
+        &self,
+        py: Python<'_>,
+        uneven: Uneven<'_>,
+        memory: (Option<Buffer>, Option<Buffer>),
+    ) -> PyResult<Request> {
+        self.start(py, CollectiveSpec::Uneven(uneven), None, memory)
+    }
+
+    /// What this rank's part of the counts must be.
+    fn check_own(&self, py: Python<'_>, parts: &Parts, own: &Buffer) -> PyResult<()> {
+        check(py, "bytes of the part of this rank", own.len(), parts.0[self.me().0 as usize].len)
+    }
+}
+
+#[pymethods]
+impl Flow {
+    /// Starts gatherv(): the root gives `all` and `counts`, the others neither.
+    #[pyo3(signature = (root, data, all=None, counts=None))]
+    fn igatherv(
+        &self,
+        py: Python<'_>,
+        root: i64,
+        data: Data<'_, '_>,
+        all: Option<Data<'_, '_>>,
+        counts: Option<Vec<usize>>,
+    ) -> PyResult<Request> {
+        let (root, input) = (self.root(py, root)?, Buffer::of_items(data)?);
+        let mine = Some(Block { at: 0, len: input.len() });
+        if root != self.me() {
+            return self.start_uneven(
+                py,
+                Uneven::Gather { root: root.into(), mine, all: &[] },
+                (Some(input), None),
+            );
+        }
+        let (all, counts) = both(py, "igatherv", all, counts)?;
+        let output = Buffer::items_to_fill(all)?;
+        let parts = Parts::of(py, (self, &counts), &output)?;
+        self.check_own(py, &parts, &input)?;
+        check_types(py, "what is gathered into", &output, "the data", &input)?;
+        let uneven = Uneven::Gather { root: root.into(), mine, all: &parts.0 };
+        self.start_uneven(py, uneven, (Some(input), Some(output)))
+    }
+
+    /// Starts scatterv(): the root gives `all` and `counts`, the others None.
+    fn iscatterv(
+        &self,
+        py: Python<'_>,
+        root: i64,
+        all: Option<Data<'_, '_>>,
+        counts: Option<Vec<usize>>,
+        data: Data<'_, '_>,
+    ) -> PyResult<Request> {
+        let (root, output) = (self.root(py, root)?, Buffer::items_to_fill(data)?);
+        let mine = Some(Block { at: 0, len: output.len() });
+        if root != self.me() {
+            return self.start_uneven(
+                py,
+                Uneven::Scatter { root: root.into(), mine, all: &[] },
+                (None, Some(output)),
+            );
+        }
+        let (all, counts) = both(py, "iscatterv", all, counts)?;
+        let input = Buffer::of_items(all)?;
+        let parts = Parts::of(py, (self, &counts), &input)?;
+        self.check_own(py, &parts, &output)?;
+        check_types(py, "the part of this rank", &output, "what is scattered", &input)?;
+        let uneven = Uneven::Scatter { root: root.into(), mine, all: &parts.0 };
+        self.start_uneven(py, uneven, (Some(input), Some(output)))
+    }
+
+    /// Starts allgatherv(): `counts` are the items of each rank, which all ranks know.
+    fn iallgatherv(
+        &self,
+        py: Python<'_>,
+        data: Data<'_, '_>,
+        all: Data<'_, '_>,
+        counts: Vec<usize>,
+    ) -> PyResult<Request> {
+        let (input, output) = (Buffer::of_items(data)?, Buffer::items_to_fill(all)?);
+        let parts = Parts::of(py, (self, &counts), &output)?;
+        self.check_own(py, &parts, &input)?;
+        check_types(py, "what is gathered into", &output, "the data", &input)?;
+        let mine = Some(Block { at: 0, len: input.len() });
+        self.start_uneven(py, Uneven::Allgather { mine, all: &parts.0 }, (Some(input), Some(output)))
+    }
+
+    /// Starts alltoallv(): `counts` are the items for each rank, `result_counts` those from each.
+    fn ialltoallv(
+        &self,
+        py: Python<'_>,
+        data: Data<'_, '_>,
+        counts: Vec<usize>,
+        result: Data<'_, '_>,
+        result_counts: Vec<usize>,
+    ) -> PyResult<Request> {
+        let (input, output) = (Buffer::of_items(data)?, Buffer::items_to_fill(result)?);
+        let from = Parts::of(py, (self, &counts), &input)?;
+        let into = Parts::of(py, (self, &result_counts), &output)?;
+        let me = self.me().0 as usize;
+        check(py, "bytes that this rank gets from itself", into.0[me].len, from.0[me].len)?;
+        check_types(py, "the result", &output, "the data", &input)?;
+        let uneven = Uneven::Alltoall { from: Some(&from.0), into: &into.0 };
+        self.start_uneven(py, uneven, (Some(input), Some(output)))
+    }
+
+    /// Gathers memory of different lengths at rank `root`, in the order of ranks, one part behind the other in `all`. `counts` are the items
+    /// of each rank, given by all ranks or by none: then they are asked for first.
+    ///
+    /// Without `all` the root is returned a list of arrays, one for each rank, in new memory of the type of its `data`; arrays keep their
+    /// dimensions but the first. Elsewhere None is returned. Raises LengthMismatch if types, counts and lengths do not fit.
+    #[pyo3(signature = (root, data, all=None, counts=None))]
+    fn gatherv<'py>(
+        slf: &Bound<'py, Self>,
+        root: i64,
+        data: Data<'_, 'py>,
+        all: Option<Data<'_, 'py>>,
+        counts: Option<Vec<usize>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        call(slf.py(), VECTORS, "gatherv", (slf, root, data, all, counts))
+    }
+
+    /// Gives each rank its part of `all` at rank `root`: the parts are `counts` items long and lie one behind the other, or `all` is a list of one
+    /// array for each rank. Elsewhere both are not used.
+    ///
+    /// If `data` is None, on all ranks, the part is returned in new memory. Raises LengthMismatch if types, counts and lengths do not fit.
+    #[pyo3(signature = (root, all=None, counts=None, data=None))]
+    fn scatterv<'py>(
+        slf: &Bound<'py, Self>,
+        root: i64,
+        all: Option<Data<'_, 'py>>,
+        counts: Option<Vec<usize>>,
+        data: Option<Data<'_, 'py>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        call(slf.py(), VECTORS, "scatterv", (slf, root, all, counts, data))
+    }
+
+    /// As gatherv(), on all ranks.
+    #[pyo3(signature = (data, all=None, counts=None))]
+    fn allgatherv<'py>(
+        slf: &Bound<'py, Self>,
+        data: Data<'_, 'py>,
+        all: Option<Data<'_, 'py>>,
+        counts: Option<Vec<usize>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        call(slf.py(), VECTORS, "allgatherv", (slf, data, all, counts))
+    }
+
+    /// Gives each rank `counts` items of `data`, whose parts lie one behind the other, and gets `result_counts` items of each in `result`.
+    ///
+    /// If all ranks leave `result_counts` out they are asked for first. Without `result` a list of arrays, one for each rank, is returned.
+    /// A list of one array for each rank needs no counts: it is exchanged as alltoall_objects() does. Raises LengthMismatch if types,
+    /// counts and lengths do not fit.
+    #[pyo3(signature = (data, counts=None, result=None, result_counts=None))]
+    fn alltoallv<'py>(
+        slf: &Bound<'py, Self>,
+        data: Data<'_, 'py>,
+        counts: Option<Vec<usize>>,
+        result: Option<Data<'_, 'py>>,
+        result_counts: Option<Vec<usize>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        call(slf.py(), VECTORS, "alltoallv", (slf, data, counts, result, result_counts))
+    }
+
+    /// Starts messages to some ranks, each a part of `data` as (rank, offset, bytes), and from some ranks to parts of `result`.
+    fn _iexchange(
+        &self,
+        py: Python<'_>,
+        data: Data<'_, '_>,
+        sends: Vec<NeighbourPart>,
+        result: Data<'_, '_>,
+        receives: Vec<NeighbourPart>,
+    ) -> PyResult<Request> {
+        let (input, output) = (Buffer::of_items(data)?, Buffer::items_to_fill(result)?);
+        check_types(py, "the result", &output, "the data", &input)?;
+        let within = |list: &[NeighbourPart], memory: &Buffer| -> PyResult<Vec<(u32, Block)>> {
+            let part = |&(rank, at, len): &NeighbourPart| {
+                let end = at.saturating_add(len);
+                check(py, "bytes of memory for all neighbours", memory.len(), memory.len().max(end))?;
+                Ok((self.root(py, rank)?.0, Block { at, len }))
+            };
+            list.iter().map(part).collect()
+        };
+        let (sends, receives) = (within(&sends, &input)?, within(&receives, &output)?);
+        let mut filled: Vec<Block> = receives.iter().map(|(_, block)| *block).collect();
+        filled.sort_unstable_by_key(|block| (block.at, block.len));
+        for pair in filled.windows(2) {
+            check(
+                py,
+                "bytes between parts to be filled",
+                pair[1].at.max(pair[0].at + pair[0].len),
+                pair[1].at,
+            )?;
+        }
+        let uneven = Uneven::Exchange { sends: &sends, receives: &receives };
+        self.start_uneven(py, uneven, (Some(input), Some(output)))
+    }
+}
+
+/// Both things that a root needs.
+fn both<A, B>(py: Python<'_>, call: &str, all: Option<A>, counts: Option<B>) -> PyResult<(A, B)> {
+    all.zip(counts).ok_or_else(|| {
+        raise_text(
+            py,
+            "LengthMismatch",
+            format!("the root of {call} gives `all` and `counts`: one is missing"),
+        )
+    })
+}
