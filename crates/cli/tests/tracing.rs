@@ -20,7 +20,7 @@ fn file(name: &str) -> PathBuf {
 fn events(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let all: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(all["canele"]["version"], 1);
+    assert_eq!(all["canele"]["version"], 2);
     all["traceEvents"].as_array().unwrap().clone()
 }
 

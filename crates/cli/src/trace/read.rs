@@ -224,8 +224,8 @@ impl<'de> Visitor<'de> for Whole<'_> {
             match key.as_str() {
                 "canele" => {
                     let header: Header = map.next_value()?;
-                    if header.version != 1 {
-                        let text = format!("it is of version {}, and this command reads 1", header.version);
+                    if !(1..=2).contains(&header.version) {
+                        let text = format!("it is of version {}, and this command reads 1 and 2", header.version);
                         return Err(A::Error::custom(text));
                     }
                     (self.0.command, is_headed) = (shown(&header.command), true);
