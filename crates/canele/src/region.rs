@@ -204,6 +204,12 @@ impl RemoteRegion {
         self.owner
     }
 
+    /// Records an access, if this rank is traced.
+    #[inline(always)]
+    fn trace(&self, name: &'static str, bytes: usize) {
+        self.engine.trace_access(name, self.owner, bytes, self.far.place().is_none());
+    }
+
     /// Writes items at `offset` bytes. The write is complete at both ends on return; an owner on another host
     /// acknowledges it.
     ///
@@ -211,7 +217,9 @@ impl RemoteRegion {
     /// The range lies outside. On another host: [`Error::Refused`], or the owner has finished or died.
     pub fn put<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
         self.engine.check_unfinished()?;
-        self.engine.put(&self.far, offset, bytemuck::cast_slice(items))
+        let bytes: &[u8] = bytemuck::cast_slice(items);
+        self.trace("put", bytes.len());
+        self.engine.put(&self.far, offset, bytes)
     }
 
     /// Reads items from `offset` bytes on.
@@ -221,6 +229,7 @@ impl RemoteRegion {
     pub fn get<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
         self.engine.check_unfinished()?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(items);
+        self.trace("get", bytes.len());
         match self.far.window(offset, bytes.len()) {
             Some(window) => window.read(0, bytes),
             None => return self.engine.get_remote(&self.far, offset, bytes),
@@ -238,7 +247,9 @@ impl RemoteRegion {
     #[inline]
     pub fn put_notify<T: Plain>(&self, offset: usize, items: &[T], notice: u64) -> Result<(), Error> {
         self.engine.check_unfinished()?;
-        self.engine.put_notify(self.owner, &self.far, self.id, offset, bytemuck::cast_slice(items), notice)
+        let bytes: &[u8] = bytemuck::cast_slice(items);
+        self.engine.trace_notify(self.owner, bytes.len(), self.far.place().is_none(), notice);
+        self.engine.put_notify(self.owner, &self.far, self.id, offset, bytes, notice)
     }
 
     /// Waits until everything put there so far is in the owner's memory, at most `wait`.
@@ -257,6 +268,7 @@ impl RemoteRegion {
     /// The word lies outside or is not aligned; all errors of [`RemoteRegion::put`].
     pub fn fetch_add(&self, offset: usize, n: u64) -> Result<u64, Error> {
         self.engine.check_unfinished()?;
+        self.trace("fetch-and-add", 8);
         match self.far.word(offset) {
             // SeqCst: all atomic operations of all ranks have one order, which users expect.
             Some(word) => Ok(word.fetch_add(n, Ordering::SeqCst)),
@@ -270,6 +282,7 @@ impl RemoteRegion {
     /// Returns the errors of [`RemoteRegion::fetch_add`].
     pub fn compare_and_swap(&self, offset: usize, expected: u64, new: u64) -> Result<u64, Error> {
         self.engine.check_unfinished()?;
+        self.trace("compare-and-swap", 8);
         let Some(word) = self.far.word(offset) else {
             return self.engine.swap_remote(&self.far, offset, expected, new);
         };

@@ -75,7 +75,7 @@ enum Command {
     Why(why::WhyArguments),
     /// Show what the ranks of running jobs do and move, again and again
     Top(top::TopArguments),
-    /// Sum up what a trace of `run --trace` says: late senders, imbalance, time in calls, messages
+    /// Sum up what a trace of `run --trace` says: where waits begin, imbalance, time in calls, messages
     Trace(trace::TraceArguments),
     /// Say what keeps jobs from running here or on hosts, and what to do
     Doctor(doctor::DoctorArguments),

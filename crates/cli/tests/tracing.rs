@@ -20,7 +20,7 @@ fn file(name: &str) -> PathBuf {
 fn events(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let all: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(all["canele"]["version"], 1);
+    assert_eq!(all["canele"]["version"], 2);
     all["traceEvents"].as_array().unwrap().clone()
 }
 
@@ -111,18 +111,60 @@ fn a_trace_has_calls_messages_and_arrows_and_its_summary_names_the_late_sender()
     }
     let said = canele(&["trace", trace]);
     assert_eq!(said.code(), Some(0), "{}", said.error);
-    assert!(said.out.contains("* rank 1 is a late sender: rank 0 waited "), "{}", said.out);
+    let cause = said
+        .out
+        .lines()
+        .find(|line| line.starts_with("* rank 1 computes longest before"))
+        .unwrap_or_default();
+    assert!(cause.contains("; rank 0 waits ") || cause.contains("ranks 0"), "{}", said.out);
+    // The program sleeps there before it sends.
+    assert!(cause.contains("traced::run (traced.rs:"), "{cause}");
     let json = canele(&["trace", trace, "--json"]).out;
     let summary: Value = serde_json::from_str(&json).unwrap();
     let late = &summary["late_senders"][0];
     assert_eq!((&late["sender"], &late["receiver"]), (&1.into(), &0.into()), "{json}");
     assert!(number(late, "waited") > 100_000.0, "{late}");
+    let cause = &summary["causes"][0];
+    assert_eq!((&cause["rank"], &cause["kind"]), (&1.into(), &"computes".into()), "{json}");
+    assert!(number(cause, "waited") > 100_000.0, "{cause}");
     let svg = file("whole.svg");
     let drawn = canele(&["trace", trace, "--svg", svg.to_str().unwrap()]);
     assert_eq!(drawn.code(), Some(0), "{}", drawn.error);
     let picture = std::fs::read_to_string(&svg).unwrap();
     assert!(picture.contains("<svg") && picture.contains("rank 3"), "{picture}");
-    [path, svg].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    let html = file("whole.html");
+    let written = canele(&["trace", trace, "--html", html.to_str().unwrap()]);
+    assert_eq!(written.code(), Some(0), "{}", written.error);
+    assert_page(&html, &events);
+    [path, svg, html].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+}
+
+/// A page names the cause, loads nothing, and its own code finds in it what the trace has. The last is checked where Node.js is installed.
+fn assert_page(html: &Path, events: &[Value]) {
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.contains("computes longest before"), "{page}");
+    assert!(!page.contains("http:") && !page.contains("https:"), "{page}");
+    let between = |before: &str, after: &str| {
+        page.split_once(before).unwrap().1.split_once(after).unwrap().0.to_owned()
+    };
+    let decode = format!("{}\n", between("<script>\n", "const summary = "));
+    let script = format!(
+        "{decode}const found = decodeEvents({:?}); \
+         console.log(found.isWhole, found.rows.length, found.rows.reduce((sum, row) => sum + row.start.length, 0), found.messages.count)",
+        between("id=\"events\">", "</script>")
+    );
+    let Ok(ended) = std::process::Command::new("node").arg("-e").arg(script).output() else { return };
+    let slices = events.iter().filter(|event| {
+        event["ph"] == "X" && ["call", "collective", "wait"].iter().any(|category| event["cat"] == **category)
+    });
+    let messages = of(events, "s", "message").count();
+    let out = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(
+        out.trim(),
+        format!("true 4 {} {messages}", slices.count()),
+        "{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
 }
 
 #[test]
@@ -176,7 +218,8 @@ fn ranks_of_two_hosts_are_in_one_trace() {
         let early = sent - number(arrival, "ts");
         assert!(early * 1000.0 <= 2.0 * uncertainty + 2.0, "arrives {early} µs before it is sent");
     }
-    assert!(canele(&["trace", path.to_str().unwrap()]).out.contains("rank 1 is a late sender"));
+    let said = canele(&["trace", path.to_str().unwrap()]).out;
+    assert!(said.contains("* rank 1 computes longest before"), "{said}");
     std::fs::remove_file(path).unwrap();
 }
 
@@ -237,7 +280,10 @@ fn what_is_no_trace_is_refused_in_words() {
             "{\"canele\":{\"version\":1,\"command\":\"a\"},\"traceEvents\":[\n{\"ph\":\"X\",\"pid\":0",
             "cut off",
         ),
-        ("not JSON", "no trace of `canele run --trace`"),
+        (
+            "not JSON",
+            "no trace of `canele run --trace`: record one with `canele run -n N --trace run.json PROGRAM`",
+        ),
         ("[1,2]", "no trace of `canele run --trace`"),
         ("{\"traceEvents\":[]}", "no trace of `canele run --trace`"),
         ("{\"canele\":{\"version\":9,\"command\":\"a\"},\"traceEvents\":[]}", "version 9"),

@@ -158,6 +158,8 @@ pub struct Plan {
     pub tag: Tag,
     /// Its operation, in a word.
     pub operation: &'static str,
+    /// Bytes that this rank gives or gets: see [`CollectiveSpec::bytes`].
+    pub bytes: usize,
 }
 
 /// The specification of a collective.
@@ -239,6 +241,28 @@ impl CollectiveSpec<'_> {
                 Uneven::Alltoall { .. } => "alltoall",
                 Uneven::ReduceScatter { .. } => "reduce-scatter",
                 Uneven::Exchange { .. } => "neighbour exchange",
+            },
+        }
+    }
+
+    /// Returns the bytes of one block, or of all blocks that this rank gives where they differ in length.
+    pub fn bytes(&self) -> usize {
+        let sum = |blocks: &[Block]| blocks.iter().map(|block| block.len).sum();
+        let len = |mine: &Option<Block>| mine.map_or(0, |block| block.len);
+        match self {
+            Self::Even(shape) => shape.bytes,
+            Self::Uneven(uneven) => match uneven {
+                Uneven::Gather { mine, .. } | Uneven::Allgather { mine, .. } => len(mine),
+                Uneven::Scatter { all, mine, .. } => {
+                    if all.is_empty() {
+                        len(mine)
+                    } else {
+                        sum(all)
+                    }
+                }
+                Uneven::Alltoall { from, into } => sum(from.unwrap_or(into)),
+                Uneven::ReduceScatter { lens, .. } => lens.iter().sum(),
+                Uneven::Exchange { sends, .. } => sends.iter().map(|(_, block)| block.len).sum(),
             },
         }
     }

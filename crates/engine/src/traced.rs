@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use canele_collective::CollectiveSpec;
 use canele_proto::choice::{Protocol, Variant};
-use canele_proto::{Leaving, MessageEvent, MessageObserver};
+use canele_proto::{Leaving, MessageEvent, MessageObserver, Notice};
 use canele_sys::ids::{FlowId, Rank, Tag};
-use canele_trace::{Event, EventKind, MessageVariant, NO_RANK, NO_TAG, Tracer, WaitKind};
+use canele_trace::{AccessRoute, Event, EventKind, MessageVariant, NO_RANK, NO_TAG, Span, Tracer, WaitKind};
 
 use crate::core::Core;
 use crate::engine::Engine;
@@ -85,6 +86,34 @@ impl Engine {
     pub fn tracer(&self) -> Option<&Arc<Tracer>> {
         self.tracer.as_ref()
     }
+
+    /// Records a one-sided access to memory of a rank, if this one is traced. `is_mapped` says that the memory is mapped here.
+    #[inline(always)]
+    pub fn trace_access(&self, name: &'static str, owner: Rank, bytes: usize, is_mapped: bool) {
+        if let Some(tracer) = &self.tracer {
+            record_access(tracer, name, owner, bytes, (is_mapped, None));
+        }
+    }
+
+    /// Records a put with a notice, if this rank is traced.
+    #[inline(always)]
+    pub fn trace_notify(&self, owner: Rank, bytes: usize, is_mapped: bool, notice: u64) {
+        if let Some(tracer) = &self.tracer {
+            record_access(tracer, "put with a notice", owner, bytes, (is_mapped, Some(notice)));
+        }
+    }
+}
+
+#[cold]
+fn record_access(
+    tracer: &Tracer,
+    name: &str,
+    owner: Rank,
+    bytes: usize,
+    (is_mapped, notice): (bool, Option<u64>),
+) {
+    let route = if is_mapped { AccessRoute::Mapped } else { AccessRoute::Remote };
+    tracer.record_access(name, owner.0, bytes, (route, notice));
 }
 
 impl Core {
@@ -102,8 +131,36 @@ impl Core {
 
     /// Records that a thread enters a collective; returns true if it is traced.
     #[inline(always)]
-    pub(crate) fn begin_collective(&self, flow: FlowId, operation: impl FnOnce() -> &'static str) -> bool {
-        self.tracer.as_ref().is_some_and(|tracer| begin_collective(tracer, flow, operation()))
+    pub(crate) fn begin_collective(&self, flow: FlowId, spec: &CollectiveSpec<'_>) -> bool {
+        self.tracer.as_ref().is_some_and(|tracer| {
+            tracer.record(collective(
+                tracer,
+                EventKind::CollectiveBegin,
+                flow,
+                (spec.operation(), spec.bytes()),
+            ));
+            true
+        })
+    }
+
+    /// A non-blocking collective begins, which ends when the value is dropped; nothing without a trace.
+    #[inline(always)]
+    pub(crate) fn trace_started(
+        &self,
+        (flow, tag): (FlowId, Tag),
+        (operation, bytes): (&'static str, usize),
+    ) -> Option<Span> {
+        let tracer = self.tracer.as_ref()?;
+        let begin = collective(tracer, EventKind::CollectiveStarted, flow, (operation, bytes));
+        Some(tracer.span(Event { tag: tag.0, ..begin }, EventKind::CollectiveCompleted))
+    }
+
+    /// The notice of a put was taken.
+    #[inline(always)]
+    pub(crate) fn trace_notice(&self, notice: &Notice) {
+        if let Some(tracer) = &self.tracer {
+            record_notice(tracer, notice);
+        }
     }
 
     /// Records the end of a recorded collective.
@@ -121,10 +178,14 @@ fn begin_look(tracer: &Tracer, source: Option<Rank>) -> bool {
 }
 
 #[cold]
-fn begin_collective(tracer: &Tracer, flow: FlowId, operation: &'static str) -> bool {
-    let name = tracer.name(operation);
-    tracer.record(Event { name, flow: flow.0 as u16, ..Event::new(EventKind::CollectiveBegin) });
-    true
+fn record_notice(tracer: &Tracer, notice: &Notice) {
+    tracer.record(Event { peer: notice.from.0, tag: notice.id as u32, ..Event::new(EventKind::Noticed) });
+}
+
+/// The event at which a collective begins.
+#[cold]
+fn collective(tracer: &Tracer, kind: EventKind, flow: FlowId, (operation, bytes): (&str, usize)) -> Event {
+    Event { name: tracer.name(operation), flow: flow.0 as u16, bytes: bytes as u64, ..Event::new(kind) }
 }
 
 impl Core {

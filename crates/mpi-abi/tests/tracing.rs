@@ -33,5 +33,24 @@ fn every_call_is_in_the_trace_and_messages_name_their_communicator() {
     };
     assert_eq!([messages("send", 3), messages("receive", 3)], [5, 5], "{written}");
     assert_eq!([messages("send", 4), messages("receive", 4)], [8, 8], "{written}");
+    let lines_with =
+        |parts: &[&str]| written.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count();
+    // A non-blocking collective has its name and bytes, and its messages belong to it.
+    for phase in ["\"ph\":\"b\"", "\"ph\":\"e\""] {
+        assert_eq!(lines_with(&[phase, "\"cat\":\"operation\",\"name\":\"allreduce\""]), 2, "{written}");
+    }
+    assert_eq!(lines_with(&["\"ph\":\"b\"", "\"cat\":\"operation\"", "\"bytes\":4"]), 2, "{written}");
+    for kind in ["\"cat\":\"send\"", "\"cat\":\"receive\""] {
+        assert!(lines_with(&[kind, "\"collective\":\"allreduce\""]) > 0, "{written}");
+    }
+    // So have one-sided accesses.
+    for (name, count) in [("put", 1), ("get", 1), ("accumulate", 2), ("fetch-and-op", 2)] {
+        let (name, bytes) = (format!("\"cat\":\"one-sided\",\"name\":\"{name}\""), "\"bytes\":4");
+        assert_eq!(
+            lines_with(&[&name, "\"peer\":", bytes, "\"route\":\"mapped\""]),
+            count,
+            "{name}: {written}"
+        );
+    }
     std::fs::remove_file(trace).expect("it is there");
 }

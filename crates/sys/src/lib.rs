@@ -14,6 +14,8 @@ pub mod bounded_read;
 pub mod call_stack;
 #[cfg(not(loom))]
 pub mod clock;
+#[cfg(not(loom))]
+pub mod code_map;
 pub mod command_output;
 #[cfg(not(loom))]
 pub mod copies;

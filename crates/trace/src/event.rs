@@ -33,7 +33,7 @@ pub enum EventKind {
     WaitBegin,
     /// It goes on.
     WaitEnd,
-    /// A blocking collective begins; its bytes are not told.
+    /// A blocking collective begins; its bytes are those of one block.
     CollectiveBegin,
     /// It ends.
     CollectiveEnd,
@@ -51,10 +51,22 @@ pub enum EventKind {
     Withdrawn,
     /// A flow has this name.
     FlowName,
+    /// The return addresses of a call site follow: the bytes of the event, in as many records as they need.
+    SiteFrames,
+    /// The thread is inside of a call that the program makes at this site, whose number is the name's.
+    CallSite,
+    /// A non-blocking collective begins. Its messages have the same flow and tag.
+    CollectiveStarted,
+    /// It has ended.
+    CollectiveCompleted,
+    /// A one-sided access to the memory of the peer; one with a notice has the notice's number as its tag.
+    Accessed,
+    /// The notice of a put of the peer is taken; the tag is its number.
+    Noticed,
 }
 
 impl EventKind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 20] = [
         Self::Name,
         Self::CallBegin,
         Self::CallEnd,
@@ -69,6 +81,12 @@ impl EventKind {
         Self::Departed,
         Self::Withdrawn,
         Self::FlowName,
+        Self::SiteFrames,
+        Self::CallSite,
+        Self::CollectiveStarted,
+        Self::CollectiveCompleted,
+        Self::Accessed,
+        Self::Noticed,
     ];
 }
 
@@ -164,6 +182,23 @@ impl WaitKind {
     }
 }
 
+/// How memory of another rank is accessed: the variant of [`EventKind::Accessed`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum AccessRoute {
+    /// It is mapped here.
+    Mapped,
+    /// Its owner is asked, or the network does it.
+    Remote,
+}
+
+impl AccessRoute {
+    /// The name of the route with a number.
+    pub fn name_of(number: u8) -> &'static str {
+        if number == Self::Mapped as u8 { "mapped" } else { "remote" }
+    }
+}
+
 /// An event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
@@ -187,7 +222,7 @@ pub struct Event {
     pub tag: u32,
     /// The flow.
     pub flow: u16,
-    /// Bytes of the message, or of a name; the number of a send that was withdrawn.
+    /// Bytes of the message, of an access, of a name or of addresses; the number of a send that was withdrawn.
     pub bytes: u64,
 }
 

@@ -15,7 +15,7 @@ use canele_sys::segment::{Mapping, Segment, SegmentError};
 
 use crate::event::{RECORD_BYTES, Record};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"canTRC01");
+const MAGIC: u64 = u64::from_le_bytes(*b"canTRC02");
 const HEAD_BYTES: usize = 4096;
 const WORDS: usize = RECORD_BYTES / 8;
 /// Records that become real memory at a time.

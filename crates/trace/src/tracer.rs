@@ -6,14 +6,15 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use canele_sys::atomic::{AtomicU32, Ordering};
-use canele_sys::clock;
 use canele_sys::segment::SegmentError;
+use canele_sys::{clock, code_map};
 
-use crate::event::{Event, EventKind, RECORD_BYTES, Record};
+use crate::event::{AccessRoute, Event, EventKind, RECORD_BYTES, Record};
 use crate::log::Log;
+use crate::site::{self, SiteFrame, SiteOrder, ThreadState};
 
-/// Bytes of a name that are kept.
-const MOST_NAME: usize = 128;
+/// Bytes of a name that are kept; the paths of files of code are names, too.
+pub(crate) const MOST_NAME: usize = 512;
 
 /// The recorder of a lane of a rank, shared by its threads. All lanes of a rank record in one log.
 pub struct Tracer {
@@ -24,6 +25,8 @@ pub struct Tracer {
 struct Shared {
     log: Log,
     names: Mutex<HashMap<String, u16>>,
+    /// The numbers of call sites, by return addresses.
+    sites: Mutex<HashMap<Vec<u64>, u16>>,
 }
 
 impl Tracer {
@@ -32,7 +35,7 @@ impl Tracer {
     /// # Errors
     /// There is no memory.
     pub fn create(bytes: usize) -> Result<Self, SegmentError> {
-        let shared = Shared { log: Log::create(bytes)?, names: Mutex::default() };
+        let shared = Shared { log: Log::create(bytes)?, names: Mutex::default(), sites: Mutex::default() };
         Ok(Self { shared: Arc::new(shared), lane: 0 })
     }
 
@@ -55,8 +58,55 @@ impl Tracer {
     /// Records an event of this thread that was at `at_ns`.
     #[inline]
     pub fn record_at(&self, at_ns: u64, event: Event) {
-        let event = Event { at_ns, lane: self.lane, thread: thread_number(), ..event };
+        let (thread, order) = note_event(at_ns, event.kind);
+        let event = Event { at_ns, lane: self.lane, thread, ..event };
+        if order == SiteOrder::Before {
+            self.record_site(event);
+        }
         self.shared.log.append(&[event.encode()]);
+        if order == SiteOrder::After {
+            self.record_site(event);
+        }
+    }
+
+    /// Records where the program makes the call that this event is of.
+    #[cold]
+    fn record_site(&self, Event { at_ns, lane, thread, .. }: Event) {
+        let name = self.site(site::addresses());
+        self.shared
+            .log
+            .append(&[Event { at_ns, lane, thread, name, ..Event::new(EventKind::CallSite) }.encode()]);
+    }
+
+    /// The number of a call site; 0 if there are too many.
+    fn site(&self, addresses: Vec<u64>) -> u16 {
+        let mut sites = self.shared.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = sites.get(&addresses) {
+            return *number;
+        }
+        let Ok(number) = u16::try_from(sites.len() + 1) else { return 0 };
+        let places = code_map::places_of(std::process::id(), &addresses);
+        let frame = |place: &code_map::MappedCode| {
+            SiteFrame::encode(self.name(&site::module_name(place)), place.address).to_le_bytes()
+        };
+        let bytes: Vec<u8> = places.iter().flat_map(frame).collect();
+        sites.insert(addresses, number);
+        self.append_text(EventKind::SiteFrames, number, &bytes);
+        number
+    }
+
+    /// Records a one-sided access to memory of a rank; one with a notice has the notice's number.
+    pub fn record_access(
+        &self,
+        name: &str,
+        peer: u32,
+        bytes: usize,
+        (route, notice): (AccessRoute, Option<u64>),
+    ) {
+        let name = self.name(name);
+        let tag = notice.map_or(crate::NO_TAG, |notice| notice as u32);
+        let (variant, bytes) = (route as u8, bytes as u64);
+        self.record(Event { name, peer, bytes, variant, tag, ..Event::new(EventKind::Accessed) });
     }
 
     /// The number of a name; 0 if there are too many.
@@ -68,12 +118,18 @@ impl Tracer {
         let Ok(number) = u16::try_from(names.len() + 1) else { return 0 };
         names.insert(text.to_owned(), number);
         let bytes = &text.as_bytes()[..text.floor_char_boundary(MOST_NAME)];
+        self.append_text(EventKind::Name, number, bytes);
+        number
+    }
+
+    /// Records bytes that an event of this kind announces.
+    fn append_text(&self, kind: EventKind, number: u16, bytes: &[u8]) {
         let head = Event {
             at_ns: clock::monotonic_ns(),
             thread: thread_number(),
             name: number,
             bytes: bytes.len() as u64,
-            ..Event::new(EventKind::Name)
+            ..Event::new(kind)
         };
         let part = |part: &[u8]| {
             let mut padded = [0; RECORD_BYTES];
@@ -84,13 +140,13 @@ impl Tracer {
         let records: Vec<Record> =
             std::iter::once(head.encode()).chain(bytes.chunks(RECORD_BYTES).map(part)).collect();
         self.shared.log.append(&records);
-        number
     }
 
-    /// Records that a span begins, which ends when the value is dropped: two events of these kinds.
+    /// Records that a span begins, which ends when the value is dropped: two events of these kinds with the same name, flow and tag.
     pub fn span(self: &Arc<Self>, begin: Event, end: EventKind) -> Span {
         self.record(begin);
-        Span { tracer: self.clone(), end: Event { name: begin.name, ..Event::new(end) } }
+        let Event { name, flow, tag, .. } = begin;
+        Span { tracer: self.clone(), end: Event { name, flow, tag, ..Event::new(end) } }
     }
 }
 
@@ -106,12 +162,14 @@ impl Drop for Span {
     }
 }
 
+thread_local! {
+    static NUMBER: Cell<u16> = const { Cell::new(0) };
+    static STATE: ThreadState = const { ThreadState::new() };
+}
+
 /// The number of this thread: in the order in which threads record their first event.
 fn thread_number() -> u16 {
     static COUNT: AtomicU32 = AtomicU32::new(1);
-    thread_local! {
-        static NUMBER: Cell<u16> = const { Cell::new(0) };
-    }
     // A thread that is ending has no number any more.
     NUMBER
         .try_with(|number| {
@@ -124,39 +182,16 @@ fn thread_number() -> u16 {
         .unwrap_or(0)
 }
 
-/// The events of bytes that [`LogReader::read`](crate::LogReader::read) gave, and the names that they define, by their numbers.
-pub(crate) fn decode(bytes: &[u8]) -> (Vec<Event>, HashMap<u16, String>) {
-    let (mut events, mut names) = (Vec::new(), HashMap::new());
-    let mut records = crate::log::records(bytes);
-    while let Some(record) = records.next() {
-        let Some(event) = Event::decode(record) else { continue };
-        if event.kind != EventKind::Name {
-            events.push(event);
-            continue;
-        }
-        let len = (event.bytes as usize).min(MOST_NAME);
-        let text: Vec<u8> = (0..Event::records_of_text(len))
-            .filter_map(|_| records.next())
-            .flat_map(|record| record.map(u64::to_le_bytes).concat())
-            .take(len)
-            .collect();
-        names.insert(event.name, String::from_utf8_lossy(&text).into_owned());
-    }
-    (events, names)
-}
-
-impl Event {
-    /// The events of bytes that [`LogReader::read`](crate::LogReader::read) gave, and the names that they define, by their numbers. Records
-    /// that were not written to their end are left out.
-    pub fn decode_all(bytes: &[u8]) -> (Vec<Event>, HashMap<u16, String>) {
-        decode(bytes)
-    }
+/// Notes an event of this thread; gives the thread's number, and when the site of its call is recorded.
+#[inline]
+fn note_event(at_ns: u64, kind: EventKind) -> (u16, SiteOrder) {
+    (thread_number(), STATE.try_with(|state| state.note(at_ns, kind)).unwrap_or(SiteOrder::Never))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LogReader;
+    use crate::{LogReader, RankEvents};
 
     #[test]
     fn names_and_spans_are_read_as_they_were_recorded() {
@@ -169,10 +204,15 @@ mod tests {
             scope.spawn(|| tracer.record(Event::new(EventKind::Sent)));
         });
         let reader = LogReader::map(tracer.fd().try_clone_to_owned().unwrap()).unwrap();
-        let (events, names) = Event::decode_all(&reader.read(0, usize::MAX));
+        let RankEvents { events, names, sites } = RankEvents::decode(&reader.read(0, usize::MAX));
         let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
-        assert_eq!(kinds, [EventKind::CallBegin, EventKind::CallEnd, EventKind::Sent]);
-        assert!(events[0].at_ns <= events[1].at_ns && events[0].thread != events[2].thread);
+        use EventKind::{CallBegin, CallEnd, CallSite, Sent};
+        assert_eq!(kinds, [CallBegin, CallSite, CallEnd, Sent, CallSite]);
+        assert!(events[0].at_ns <= events[2].at_ns && events[0].thread != events[3].thread);
+        let own = std::env::current_exe().unwrap();
+        let site = &sites[&events[1].name];
+        assert!(site.iter().any(|frame| frame.module == own.to_str().unwrap()), "{site:?}");
+        assert_ne!(events[1].name, events[4].name, "the threads call from different places");
         assert_eq!(names[&1], "MPI_Send");
         assert_eq!(names[&2], long[..MOST_NAME - 1], "shortened between characters");
     }
@@ -180,10 +220,13 @@ mod tests {
     #[test]
     fn bytes_that_are_no_log_give_no_panic() {
         for length in [0, 1, 31, 32, 33, 4096] {
-            Event::decode_all(&vec![1; length]);
+            RankEvents::decode(&vec![1; length]);
         }
         let head = Event { at_ns: 1, bytes: 1 << 40, ..Event::new(EventKind::Name) };
         let bytes: Vec<u8> = head.encode().into_iter().flat_map(u64::to_le_bytes).collect();
-        assert_eq!(Event::decode_all(&bytes).1[&0], "");
+        assert_eq!(RankEvents::decode(&bytes).names[&0], "");
+        let head = Event { kind: EventKind::SiteFrames, ..head };
+        let bytes: Vec<u8> = head.encode().into_iter().flat_map(u64::to_le_bytes).collect();
+        assert!(RankEvents::decode(&bytes).sites[&0].is_empty());
     }
 }

@@ -1,16 +1,29 @@
 //! `canele trace FILE`: what a trace of `canele run --trace` says, in numbers and as a picture.
 //!
-//! Owns the command; reading is done in `read`, counting in `summary`, printing in `table`, drawing in `svg`.
+//! Owns the command.
+//!
+//! ```text
+//!   read ──▶ recorded ──▶ summary ──▶ table (text), svg (picture), page (for a browser)
+//!               │            ▲
+//!               ╰─▶ timeline, waits ──▶ causes ──▶ findings (sentences)
+//! ```
 
+mod causes;
+mod findings;
+mod page;
 mod read;
+mod recorded;
 mod summary;
 mod svg;
 mod table;
+mod timeline;
+mod waits;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::{print, say};
+use recorded::Trace;
 use summary::Summary;
 
 /// Arguments of `canele trace`.
@@ -23,6 +36,9 @@ pub struct TraceArguments {
     /// Draw the timeline and who sends how much to whom into this file
     #[arg(long, value_name = "FILE.svg", value_hint = clap::ValueHint::FilePath)]
     svg: Option<PathBuf>,
+    /// Write the timeline, the causes and all tables as one page for a browser into this file
+    #[arg(long, value_name = "FILE.html", value_hint = clap::ValueHint::FilePath)]
+    html: Option<PathBuf>,
     /// Print the summary as one JSON object
     #[arg(long)]
     json: bool,
@@ -30,7 +46,8 @@ pub struct TraceArguments {
 
 const EXAMPLES: &str = "Examples:
   canele run -n 4 --trace run.json ./solver    record
-  canele trace run.json                        who was late, imbalance, time in each call, sizes, who sends to whom
+  canele trace run.json                        where waits begin, imbalance, time in each call, sizes, who sends to whom
+  canele trace run.json --html run.html        the same as a page for a browser, with a timeline to zoom into
   canele trace run.json --svg run.svg          the timeline as a picture
 Perfetto (ui.perfetto.dev) opens the same file: calls, waits and collectives of each rank, and an arrow for each message.";
 
@@ -49,13 +66,25 @@ pub fn main(arguments: &TraceArguments) -> ExitCode {
         true => print(&serde_json::to_string(&summary).expect("it has no unencodable part")),
         false => print(&table::text(&summary)),
     }
-    let Some(path) = &arguments.svg else { return ExitCode::SUCCESS };
-    let drawn = svg::draw(&trace, &summary).and_then(|svg| Ok(std::fs::write(path, svg)?));
-    match drawn {
+    let written =
+        write_page(arguments, &trace, &summary).and_then(|()| write_picture(arguments, &trace, &summary));
+    match written {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("cannot write the picture {}: {error}", path.display()));
+        Err(text) => {
+            say(&text);
             ExitCode::FAILURE
         }
     }
+}
+
+fn write_page(arguments: &TraceArguments, trace: &Trace, summary: &Summary) -> Result<(), String> {
+    let Some(path) = &arguments.html else { return Ok(()) };
+    std::fs::write(path, page::page(trace, summary))
+        .map_err(|error| format!("cannot write the page {}: {error}", path.display()))
+}
+
+fn write_picture(arguments: &TraceArguments, trace: &Trace, summary: &Summary) -> Result<(), String> {
+    let Some(path) = &arguments.svg else { return Ok(()) };
+    let drawn = svg::draw(trace, summary).and_then(|svg| Ok(std::fs::write(path, svg)?));
+    drawn.map_err(|error| format!("cannot write the picture {}: {error}", path.display()))
 }

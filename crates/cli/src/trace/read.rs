@@ -3,86 +3,35 @@
 use canele_sys::bounded_read::Bounded;
 use canele_sys::printable;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::rc::Rc;
 
+use super::recorded::{Access, Operation, RankTrace, Slice, SliceKind, Trace, TracedMessage, Transfer};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Bytes that a trace may have.
 const MOST_TRACE: u64 = 4 << 30;
+/// Non-blocking collectives of a rank that are looked at for the one that has ended.
+const MOST_UNDER_WAY: usize = 4096;
+/// Versions of traces that are read. Version 2 has sites, non-blocking collectives and one-sided accesses in addition.
+const VERSIONS: std::ops::RangeInclusive<u32> = 1..=2;
 /// Ranks that a trace may have.
 const MOST_RANKS: u32 = 1 << 20;
-
-/// A trace.
-#[derive(Debug, Default)]
-pub struct Trace {
-    /// The programs of the job.
-    pub command: String,
-    pub ranks: BTreeMap<u32, RankTrace>,
-    /// Messages both ends of which are known, by their numbers.
-    pub messages: BTreeMap<u64, TracedMessage>,
-}
-
-/// What a rank has recorded.
-#[derive(Debug, Default)]
-pub struct RankTrace {
-    pub host: String,
-    /// Events that found no room.
-    pub missing: u64,
-    pub slices: Vec<Slice>,
-    pub sends: Vec<Transfer>,
-    pub receives: Vec<Transfer>,
-    /// Bytes that left in pieces, by the number of the rail.
-    pub pieces: BTreeMap<u8, u64>,
-}
-
-/// A call, a collective or a wait. Times are in µs.
-#[derive(Debug)]
-pub struct Slice {
-    pub kind: SliceKind,
-    pub name: String,
-    pub thread: u32,
-    pub start: f64,
-    pub end: f64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SliceKind {
-    Call,
-    Collective,
-    Wait,
-}
-
-/// One end of a message.
-#[derive(Debug)]
-pub struct Transfer {
-    pub at: f64,
-    pub thread: u32,
-    pub peer: u32,
-    pub bytes: u64,
-    pub message: Option<u64>,
-    pub protocol: String,
-    pub rail: Option<u8>,
-}
-
-/// A message.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct TracedMessage {
-    pub from: u32,
-    pub to: u32,
-    pub sent_at: f64,
-    pub received_at: f64,
-    pub bytes: u64,
-}
 
 #[derive(Deserialize)]
 struct Header {
     version: u32,
     command: String,
+}
+
+#[derive(Deserialize, Default)]
+struct ClockData {
+    #[serde(default)]
+    clock_uncertainty_ns: String,
 }
 
 #[derive(Deserialize)]
@@ -100,12 +49,20 @@ struct TraceLine<'a> {
     cat: Cow<'a, str>,
     #[serde(borrow)]
     name: Cow<'a, str>,
+    /// A number or a text.
+    #[serde(default)]
+    id: serde_json::Value,
     #[serde(default)]
     args: LineArguments,
 }
 
 #[derive(Deserialize, Default)]
 struct LineArguments {
+    /// A number or a name.
+    #[serde(default)]
+    flow: serde_json::Value,
+    site: Option<String>,
+    collective: Option<String>,
     peer: Option<u32>,
     #[serde(default)]
     bytes: u64,
@@ -130,15 +87,21 @@ pub fn read(path: &Path) -> Result<Trace, String> {
             "the trace is cut off: the launcher was killed before it had written all".to_owned()
         }
         serde_json::error::Category::Io => error.to_string(),
-        _ => format!("it is no trace of `canele run --trace` ({error})"),
+        _ => format!("{} ({error})", no_trace()),
     })?;
     reader.end().map_err(|error| format!("something follows the trace ({error})"))?;
     if !is_headed {
-        return Err("it is no trace of `canele run --trace`: it does not say which job it is of".into());
+        return Err(format!("{} (it does not say which job it is of)", no_trace()));
     }
     // Messages of which only one end was understood.
     trace.messages.retain(|_, message| message.sent_at >= 0.0 && message.received_at >= 0.0);
     Ok(trace)
+}
+
+/// Says what a file is not, and what to do.
+fn no_trace() -> String {
+    "it is no trace of `canele run --trace`: record one with `canele run -n N --trace run.json PROGRAM`, and give that file"
+        .into()
 }
 
 /// A text of the file, as a terminal may show it.
@@ -147,14 +110,30 @@ fn shown(text: &str) -> String {
 }
 
 impl Trace {
+    /// A text, shared with equal ones.
+    fn text(&mut self, text: &str) -> Rc<str> {
+        let text = shown(text);
+        if let Some(known) = self.texts.get(text.as_str()) {
+            return known.clone();
+        }
+        let text: Rc<str> = text.into();
+        self.texts.insert(text.clone());
+        text
+    }
+
+    fn optional_text(&mut self, text: Option<String>) -> Option<Rc<str>> {
+        text.map(|text| self.text(&text))
+    }
+
     fn add(&mut self, line: TraceLine<'_>) -> Result<(), String> {
-        let TraceLine { ph, pid, tid, ts, dur, cat, name, args } = line;
+        let TraceLine { ph, pid, tid, ts, dur, cat, name, args, id } = line;
         if pid >= MOST_RANKS || !ts.is_finite() || !dur.is_finite() || dur < 0.0 {
             return Err(format!("an event of rank {pid} at {ts} µs that takes {dur} µs"));
         }
-        let rank = self.ranks.entry(pid).or_default();
+        self.ranks.entry(pid).or_default();
         match (&*ph, &*cat, &*name) {
             ("M", _, "process_name") => {
+                let rank = self.ranks.entry(pid).or_default();
                 (rank.host, rank.missing) = (shown(&args.host.unwrap_or_default()), args.missing);
             }
             ("X", "call" | "collective" | "wait", _) => {
@@ -163,38 +142,85 @@ impl Trace {
                     "collective" => SliceKind::Collective,
                     _ => SliceKind::Wait,
                 };
-                let name = shown(&name);
-                rank.slices.push(Slice { kind, name, thread: tid, start: ts, end: ts + dur });
-            }
-            ("X", "send" | "receive", _) => {
-                let peer = args.peer.filter(|peer| *peer < MOST_RANKS).ok_or("a message without a peer")?;
-                let is_sent = cat == "send";
-                if let Some(number) = args.message {
-                    let unknown =
-                        TracedMessage { sent_at: -1.0, received_at: -1.0, ..TracedMessage::default() };
-                    let message = self.messages.entry(number).or_insert(unknown);
-                    message.bytes = args.bytes;
-                    match is_sent {
-                        true => (message.from, message.to, message.sent_at) = (pid, peer, ts),
-                        false => (message.from, message.to, message.received_at) = (peer, pid, ts),
-                    }
-                }
-                let transfer = Transfer {
-                    at: ts,
+                let flow = (kind == SliceKind::Collective).then(|| args.flow.to_string());
+                let slice = Slice {
+                    kind,
+                    name: self.text(&name),
                     thread: tid,
-                    peer,
-                    bytes: args.bytes,
-                    message: args.message,
-                    protocol: shown(args.protocol.as_deref().unwrap_or("announced")),
-                    rail: args.rail,
+                    start: ts,
+                    end: ts + dur,
+                    peer: args.peer.filter(|peer| *peer < MOST_RANKS),
+                    flow: self.optional_text(flow),
+                    site: self.optional_text(args.site),
                 };
-                if is_sent { rank.sends.push(transfer) } else { rank.receives.push(transfer) }
+                self.rank(pid).slices.push(slice);
+            }
+            ("X", "send" | "receive", _) => self.add_message(pid, tid, ts, &cat, args)?,
+            ("X", "one-sided", _) => {
+                let peer = args.peer.filter(|peer| *peer < MOST_RANKS).ok_or("an access without a peer")?;
+                let access = Access { at: ts, thread: tid, name: self.text(&name), peer, bytes: args.bytes };
+                self.rank(pid).accesses.push(access);
+            }
+            ("b", "operation", _) => {
+                let (name, id) = (self.text(&name), self.text(&id.to_string()));
+                let operation = Operation { name, start: ts, end: ts, bytes: args.bytes, id };
+                self.rank(pid).operations.push(operation);
+            }
+            ("e", "operation", _) => {
+                let id = id.to_string();
+                let mut begun = self.rank(pid).operations.iter_mut().rev().take(MOST_UNDER_WAY);
+                begun.find(|operation| *operation.id == *id).into_iter().for_each(|begun| begun.end = ts);
             }
             // Of other messages the send says so.
             ("i", "rail", _) if args.protocol.as_deref() == Some("streamed") => {
-                *rank.pieces.entry(args.rail.unwrap_or(0)).or_default() += args.bytes
+                *self.rank(pid).pieces.entry(args.rail.unwrap_or(0)).or_default() += args.bytes
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn rank(&mut self, rank: u32) -> &mut RankTrace {
+        self.ranks.entry(rank).or_default()
+    }
+
+    /// Adds one end of a message.
+    fn add_message(
+        &mut self,
+        pid: u32,
+        thread: u32,
+        at: f64,
+        category: &str,
+        args: LineArguments,
+    ) -> Result<(), String> {
+        let peer = args.peer.filter(|peer| *peer < MOST_RANKS).ok_or("a message without a peer")?;
+        let is_sent = category == "send";
+        if let Some(number) = args.message {
+            let unknown = TracedMessage { sent_at: -1.0, received_at: -1.0, ..TracedMessage::default() };
+            let message = self.messages.entry(number).or_insert(unknown);
+            message.bytes = args.bytes;
+            if is_sent {
+                (message.from, message.to, message.sent_at, message.from_thread) = (pid, peer, at, thread);
+            } else {
+                (message.from, message.to, message.received_at, message.to_thread) = (peer, pid, at, thread);
+            }
+        }
+        let transfer = Transfer {
+            at,
+            thread,
+            peer,
+            bytes: args.bytes,
+            message: args.message,
+            protocol: self.text(args.protocol.as_deref().unwrap_or("announced")),
+            rail: args.rail,
+            site: self.optional_text(args.site),
+            collective: self.optional_text(args.collective),
+        };
+        let rank = self.rank(pid);
+        if is_sent {
+            rank.sends.push(transfer)
+        } else {
+            rank.receives.push(transfer)
         }
         Ok(())
     }
@@ -224,13 +250,22 @@ impl<'de> Visitor<'de> for Whole<'_> {
             match key.as_str() {
                 "canele" => {
                     let header: Header = map.next_value()?;
-                    if header.version != 1 {
-                        let text = format!("it is of version {}, and this command reads 1", header.version);
+                    if !VERSIONS.contains(&header.version) {
+                        let text = format!(
+                            "it is of version {}, and this command reads {} to {}: use the release that has recorded it",
+                            header.version,
+                            VERSIONS.start(),
+                            VERSIONS.end()
+                        );
                         return Err(A::Error::custom(text));
                     }
                     (self.0.command, is_headed) = (shown(&header.command), true);
                 }
                 "traceEvents" => map.next_value_seed(Events(&mut *self.0))?,
+                "otherData" => {
+                    let clocks: ClockData = map.next_value()?;
+                    self.0.clock_uncertainty = clocks.clock_uncertainty_ns.parse().unwrap_or(0.0) / 1000.0;
+                }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }

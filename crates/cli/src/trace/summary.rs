@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::read::{RankTrace, Slice, SliceKind, Trace};
+use super::causes::{self, Cause};
+use super::recorded::{RankTrace, Slice, SliceKind, Trace};
 
 /// Times are in µs.
 #[derive(Debug, Default, Serialize)]
@@ -19,6 +20,10 @@ pub struct Summary {
     /// By how much the longest computing time of a rank exceeds the mean, as a share of the mean.
     pub imbalance: f64,
     pub calls: Vec<CallSummary>,
+    /// Non-blocking collectives and one-sided accesses.
+    pub operations: Vec<OperationSummary>,
+    /// Where waits begin, the most expensive first.
+    pub causes: Vec<Cause>,
     pub late_senders: Vec<LateSender>,
     pub sizes: Vec<SizeSummary>,
     pub protocols: Vec<ProtocolSummary>,
@@ -56,6 +61,17 @@ pub struct CallSummary {
     pub longest: f64,
 }
 
+/// The non-blocking collectives, or one-sided accesses, of one name.
+#[derive(Debug, Serialize)]
+pub struct OperationSummary {
+    pub name: String,
+    pub kind: &'static str,
+    pub count: u64,
+    pub bytes: u64,
+    /// How long those of all ranks were under way; nothing of accesses.
+    pub took: Option<f64>,
+}
+
 #[derive(Debug, Serialize)]
 pub struct LateSender {
     pub sender: u32,
@@ -85,6 +101,7 @@ pub struct RailSummary {
     pub bytes: u64,
 }
 
+/// Messages and one-sided accesses from one rank to another.
 #[derive(Debug, Serialize)]
 pub struct PairSummary {
     pub from: u32,
@@ -111,6 +128,8 @@ impl Summary {
             took: (last - first).max(0.0),
             imbalance: if mean > 0.0 { longest / mean - 1.0 } else { 0.0 },
             calls: calls(trace),
+            operations: operations(trace),
+            causes: causes::causes(trace),
             late_senders: late_senders(trace),
             sizes: sizes(trace),
             protocols: protocols(trace),
@@ -178,11 +197,34 @@ fn calls(trace: &Trace) -> Vec<CallSummary> {
         .into_iter()
         .map(|(name, (summary, by_rank))| {
             let longest = by_rank.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
-            CallSummary { name: name.into(), longest_on: longest.0, longest: longest.1, ..summary }
+            CallSummary { name: String::from(name), longest_on: longest.0, longest: longest.1, ..summary }
         })
         .collect();
     calls.sort_by(|a, b| b.took.total_cmp(&a.took));
     calls
+}
+
+fn operations(trace: &Trace) -> Vec<OperationSummary> {
+    let mut all: BTreeMap<(&'static str, &str), (u64, u64, Option<f64>)> = BTreeMap::new();
+    for rank in trace.ranks.values() {
+        for operation in &rank.operations {
+            let (count, bytes, took) = all.entry(("non-blocking", &operation.name)).or_default();
+            (*count, *bytes) = (*count + 1, *bytes + operation.bytes);
+            *took.get_or_insert(0.0) += operation.end - operation.start;
+        }
+        for access in &rank.accesses {
+            let (count, bytes, _) = all.entry(("one-sided", &access.name)).or_default();
+            (*count, *bytes) = (*count + 1, *bytes + access.bytes);
+        }
+    }
+    let of = |((kind, name), (count, bytes, took)): (_, _)| OperationSummary {
+        name: String::from(name),
+        kind,
+        count,
+        bytes,
+        took,
+    };
+    all.into_iter().map(of).collect()
 }
 
 fn late_senders(trace: &Trace) -> Vec<LateSender> {
@@ -244,7 +286,7 @@ fn sizes(trace: &Trace) -> Vec<SizeSummary> {
 fn protocols(trace: &Trace) -> Vec<ProtocolSummary> {
     let mut chosen: BTreeMap<u64, &str> = BTreeMap::new();
     for receive in trace.ranks.values().flat_map(|rank| &rank.receives) {
-        if let Some(number) = receive.message.filter(|_| receive.protocol != "announced") {
+        if let Some(number) = receive.message.filter(|_| &*receive.protocol != "announced") {
             chosen.insert(number, &receive.protocol);
         }
     }
@@ -289,6 +331,13 @@ fn pairs(trace: &Trace) -> Vec<PairSummary> {
             let (messages, bytes) = all.entry((*from, send.peer)).or_default();
             *messages += 1;
             *bytes += send.bytes;
+        }
+        for access in &rank.accesses {
+            let is_read = access.name.starts_with("get") && &*access.name != "get-accumulate";
+            let pair = if is_read { (access.peer, *from) } else { (*from, access.peer) };
+            let (messages, bytes) = all.entry(pair).or_default();
+            *messages += 1;
+            *bytes += access.bytes;
         }
     }
     all.into_iter().map(|((from, to), (messages, bytes))| PairSummary { from, to, messages, bytes }).collect()

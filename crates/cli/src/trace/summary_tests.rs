@@ -1,13 +1,13 @@
-use super::super::read::{TracedMessage, Transfer};
+use super::super::recorded::{TracedMessage, Transfer};
 use super::*;
 
 fn slice(kind: SliceKind, name: &str, start: f64, end: f64) -> Slice {
-    Slice { kind, name: name.into(), thread: 1, start, end }
+    Slice { kind, name: name.into(), thread: 1, start, end, peer: None, flow: None, site: None }
 }
 
 fn transfer(at: f64, peer: u32, bytes: u64, message: u64) -> Transfer {
-    let (message, protocol) = (Some(message), "short".to_owned());
-    Transfer { at, thread: 1, peer, bytes, message, protocol, rail: Some(0) }
+    let (message, protocol) = (Some(message), "short".into());
+    Transfer { at, thread: 1, peer, bytes, message, protocol, rail: Some(0), site: None, collective: None }
 }
 
 /// Rank 1 waits from 10 to 30 for a message that rank 0 sends at 25, and gets another one at 40, sent at 12, in no wait.
@@ -26,7 +26,15 @@ fn trace() -> Trace {
         missing: 4,
         ..RankTrace::default()
     };
-    let message = |sent_at, received_at, bytes| TracedMessage { from: 0, to: 1, sent_at, received_at, bytes };
+    let message = |sent_at, received_at, bytes| TracedMessage {
+        from: 0,
+        to: 1,
+        from_thread: 1,
+        to_thread: 1,
+        sent_at,
+        received_at,
+        bytes,
+    };
     Trace {
         ranks: [(0, sending), (1, waiting)].into(),
         messages: [(1, message(25.0, 29.0, 8)), (2, message(12.0, 40.0, 100))].into(),

@@ -1,11 +1,15 @@
-//! A trace as a picture: a lane for each rank, coloured by what the rank does, with arrows for messages; below, who sends how much to whom.
+//! A trace as a picture: a lane for each rank, coloured by what the rank does, with arrows for messages; below, who sends how much to whom, and
+//! where waits begin.
+
+use std::collections::BTreeMap;
 
 use canele_launch::amount;
 use plotters::element::PathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::read::{RankTrace, SliceKind, Trace};
+use super::findings::what;
+use super::recorded::{RankTrace, SliceKind, Trace, TracedMessage};
 use super::summary::{Summary, span};
 use super::table::time;
 use crate::bench::Failure;
@@ -13,14 +17,23 @@ use canele_chart::{CAPTION, FONT, LABEL, PlotArea, SIZE, picture};
 
 /// Ranks that have a lane.
 const MOST_LANES: usize = 64;
-/// Arrows that are drawn: more are one black area.
-const MOST_ARROWS: usize = 400;
+/// Arrows that are drawn: more are one black area. One that takes long tells most, so it is drawn of those beside each other.
+const MOST_ARROWS: usize = 120;
+/// Pixels along the lanes in which one arrow is drawn from a rank to another.
+const ARROW_PIXELS: i32 = 24;
 /// Pixels beside the lanes and above them.
 const LEFT: i32 = 70;
 const RIGHT: i32 = 20;
 const TOP: i32 = 70;
+/// Pixels below the lanes, for the axis.
+const AXIS: i32 = 56;
 /// The largest square of who sends to whom.
 const SQUARE: i32 = 320;
+/// Pixels of a line of text, and characters of one.
+const LINE: i32 = 20;
+const MOST_CHARACTERS: usize = 90;
+/// Causes that are named.
+const MOST_CAUSES: usize = 8;
 
 const COMPUTES: RGBColor = RGBColor(222, 228, 234);
 const CALL: RGBColor = RGBColor(0, 90, 181);
@@ -34,11 +47,24 @@ const WAIT: RGBColor = RGBColor(213, 94, 0);
 pub fn draw(trace: &Trace, summary: &Summary) -> Result<String, Failure> {
     let lanes = trace.ranks.len().clamp(1, MOST_LANES) as i32;
     let lane = (360 / lanes).clamp(6, 40);
-    let below = TOP + lanes * lane + 60;
-    picture((below + SQUARE + 80) as u32, "", |area| {
+    let below = TOP + lanes * lane + AXIS;
+    let numbers: Vec<u32> = trace.ranks.keys().take(MOST_LANES).copied().collect();
+    let cell = (SQUARE / numbers.len().max(1) as i32).clamp(5, 48);
+    let has_pairs = summary.pairs.iter().any(|pair| pair.bytes > 0);
+    let square_height = if has_pairs { 44 + cell * numbers.len() as i32 } else { 0 };
+    let causes = summary.causes.len().min(MOST_CAUSES) as i32;
+    let causes_height = if causes > 0 { LINE * (causes + 1) } else { 0 };
+    let is_beside = LEFT + cell * numbers.len() as i32 <= LEFT + 260;
+    let height =
+        if is_beside { square_height.max(causes_height) } else { square_height + causes_height + 16 };
+    picture((below + height + 12) as u32, "", |area| {
         head(area, summary)?;
         timeline(area, trace, lane)?;
-        square(area, trace, summary, below)
+        if has_pairs {
+            square(area, &numbers, summary, (below, cell))?;
+        }
+        let place = if is_beside { (LEFT + 300, below) } else { (LEFT, below + square_height + 16) };
+        causes_text(area, summary, place)
     })
 }
 
@@ -47,11 +73,12 @@ fn style(size: u32) -> TextStyle<'static> {
 }
 
 fn head(area: &PlotArea, summary: &Summary) -> Result<(), Failure> {
-    let finding = summary.late_senders.first().map_or_else(String::new, |late| {
-        format!("; rank {} waited {} for rank {}", late.receiver, time(late.waited), late.sender)
-    });
+    let finding = summary
+        .causes
+        .first()
+        .map_or_else(String::new, |cause| format!("; rank {} {}", cause.rank, what(cause)));
     let title = format!("{}: {}{finding}", summary.command, time(summary.took));
-    area.draw(&Text::new(title, (LEFT, 12), style(CAPTION)))?;
+    area.draw(&Text::new(shortened(&title), (LEFT, 12), style(CAPTION)))?;
     let mut x = LEFT;
     for (colour, name) in
         [(COMPUTES, "computes"), (CALL, "in a call"), (COLLECTIVE, "in a collective"), (WAIT, "waits")]
@@ -59,6 +86,30 @@ fn head(area: &PlotArea, summary: &Summary) -> Result<(), Failure> {
         area.draw(&Rectangle::new([(x, 46), (x + 14, 58)], colour.filled()))?;
         area.draw(&Text::new(name, (x + 20, 45), style(LABEL)))?;
         x += 130;
+    }
+    Ok(())
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn causes_text(area: &PlotArea, summary: &Summary, (x, mut y): (i32, i32)) -> Result<(), Failure> {
+    if summary.causes.is_empty() {
+        return Ok(());
+    }
+    area.draw(&Text::new(
+        "Where waits begin: time that other ranks wait, rank, what it does",
+        (x, y),
+        style(LABEL),
+    ))?;
+    for cause in summary.causes.iter().take(MOST_CAUSES) {
+        y += LINE;
+        let text = shortened(&format!("{}  rank {} {}", time(cause.waited), cause.rank, what(cause)));
+        area.draw(&Text::new(text, (x, y), style(LABEL)))?;
     }
     Ok(())
 }
@@ -82,28 +133,63 @@ fn timeline(area: &PlotArea, trace: &Trace, lane: i32) -> Result<(), Failure> {
         }
     }
     let row_of = |rank: u32| shown.iter().position(|number| *number == rank);
-    let apart = trace.messages.values().filter(|message| message.from != message.to);
-    // The longest tell most.
-    let mut arrows: Vec<_> = apart.collect();
-    arrows.sort_by(|a, b| (b.received_at - b.sent_at).total_cmp(&(a.received_at - a.sent_at)));
-    for message in arrows.into_iter().take(MOST_ARROWS) {
+    let (arrows, all) = arrows(trace, |message| x(message.sent_at) / ARROW_PIXELS);
+    for message in &arrows {
         let (Some(from), Some(to)) = (row_of(message.from), row_of(message.to)) else { continue };
         let path = vec![(x(message.sent_at), y(from) + lane / 2), (x(message.received_at), y(to) + lane / 2)];
         area.draw(&PathElement::new(path, BLACK.mix(0.35).stroke_width(1)))?;
         area.draw(&Circle::new((x(message.received_at), y(to) + lane / 2), 2, BLACK.mix(0.5).filled()))?;
     }
     let bottom = y(shown.len()) + 4;
-    for tick in 0..=4 {
-        let at = start + (end - start) * f64::from(tick) / 4.0;
+    for (at, text) in ticks(end - start) {
         let label = style(LABEL).pos(Pos::new(HPos::Center, VPos::Top));
-        area.draw(&PathElement::new(vec![(x(at), bottom - 4), (x(at), bottom)], BLACK.stroke_width(1)))?;
-        area.draw(&Text::new(
-            time(at - start),
-            (x(at).clamp(LEFT + 20, SIZE.0 as i32 - 40), bottom + 2),
-            label,
-        ))?;
+        let tick = x(start + at);
+        area.draw(&PathElement::new(vec![(tick, bottom - 4), (tick, bottom)], BLACK.stroke_width(1)))?;
+        area.draw(&Text::new(text, (tick.clamp(LEFT + 10, SIZE.0 as i32 - 40), bottom + 2), label))?;
+    }
+    if arrows.len() < all {
+        let note = format!("{} of {all} messages are drawn: those that take longest", arrows.len());
+        area.draw(&Text::new(note, (LEFT, bottom + 18), style(LABEL)))?;
     }
     Ok(())
+}
+
+/// The messages that are drawn, of all between different ranks: the longest of those that `column` puts beside each other.
+fn arrows(trace: &Trace, column: impl Fn(&TracedMessage) -> i32) -> (Vec<&TracedMessage>, usize) {
+    let took = |message: &TracedMessage| message.received_at - message.sent_at;
+    let mut longest: BTreeMap<(i32, u32, u32), &TracedMessage> = BTreeMap::new();
+    let mut all = 0;
+    for message in trace.messages.values().filter(|message| message.from != message.to) {
+        all += 1;
+        let known = longest.entry((column(message), message.from, message.to)).or_insert(message);
+        if took(message) > took(known) {
+            *known = message;
+        }
+    }
+    let mut arrows: Vec<_> = longest.into_values().collect();
+    arrows.sort_by(|a, b| took(b).total_cmp(&took(a)));
+    arrows.truncate(MOST_ARROWS);
+    (arrows, all)
+}
+
+/// Moments of an axis of this length, in µs, at round numbers of one unit, with their texts.
+fn ticks(length: f64) -> Vec<(f64, String)> {
+    let (unit, name) = match length {
+        ..1e3 => (1.0, "µs"),
+        ..1e6 => (1e3, "ms"),
+        _ => (1e6, "s"),
+    };
+    let least = (length / unit / 8.0).max(1e-3);
+    let power = 10f64.powf(least.log10().floor());
+    let step =
+        [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= least * 0.999);
+    let step = step.unwrap_or(least);
+    let digits = (-step.log10()).ceil().max(0.0) as usize;
+    let count = (length / unit / step).floor() as usize;
+    (0..=count.min(16))
+        .map(|tick| tick as f64 * step)
+        .map(|at| (at * unit, format!("{at:.digits$} {name}")))
+        .collect()
 }
 
 /// What a rank does at each pixel, put together where it is the same: from, to, colour. A pixel shows the innermost of what is longest in it.
@@ -128,15 +214,16 @@ fn runs(rank: &RankTrace, width: usize, pixel: impl Fn(f64) -> usize) -> Vec<(us
 }
 
 /// Who sends how much to whom: the more, the darker.
-fn square(area: &PlotArea, trace: &Trace, summary: &Summary, top: i32) -> Result<(), Failure> {
-    let numbers: Vec<u32> = trace.ranks.keys().take(MOST_LANES).copied().collect();
+fn square(
+    area: &PlotArea,
+    numbers: &[u32],
+    summary: &Summary,
+    (top, cell): (i32, i32),
+) -> Result<(), Failure> {
     let most = summary.pairs.iter().map(|pair| pair.bytes).max().unwrap_or(0);
-    if numbers.is_empty() || most == 0 {
-        return Ok(());
-    }
-    let title = format!("Bytes from each rank (rows) to each other (columns), at most {}", amount(most));
+    let title = format!("Bytes from rank (row) to rank, up to {}", amount(most));
     area.draw(&Text::new(title, (LEFT, top), style(LABEL)))?;
-    let cell = (SQUARE / numbers.len() as i32).clamp(5, 48);
+    let bytes: BTreeMap<_, _> = summary.pairs.iter().map(|pair| ((pair.from, pair.to), pair.bytes)).collect();
     let top = top + 40;
     for (row, from) in numbers.iter().enumerate() {
         let middle = row as i32 * cell + cell / 2;
@@ -147,8 +234,8 @@ fn square(area: &PlotArea, trace: &Trace, summary: &Summary, top: i32) -> Result
             area.draw(&Text::new(from.to_string(), (LEFT + middle, top - 2), above))?;
         }
         for (column, to) in numbers.iter().enumerate() {
-            let bytes = summary.pairs.iter().find(|pair| (pair.from, pair.to) == (*from, *to));
-            let share = bytes.map_or(0.0, |pair| ((pair.bytes + 1) as f64).ln() / ((most + 1) as f64).ln());
+            let bytes = bytes.get(&(*from, *to));
+            let share = bytes.map_or(0.0, |bytes| ((bytes + 1) as f64).ln() / ((most + 1) as f64).ln());
             let (x, y) = (LEFT + column as i32 * cell, top + row as i32 * cell);
             area.draw(&Rectangle::new(
                 [(x, y), (x + cell - 1, y + cell - 1)],
@@ -157,4 +244,48 @@ fn square(area: &PlotArea, trace: &Trace, summary: &Summary, top: i32) -> Result
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_one_unit_and_round_numbers() {
+        let texts = |length| ticks(length).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        assert_eq!(texts(1_000_500.0), ["0.0 s", "0.2 s", "0.4 s", "0.6 s", "0.8 s", "1.0 s"]);
+        assert_eq!(texts(900.0), ["0 µs", "200 µs", "400 µs", "600 µs", "800 µs"]);
+        for length in [0.0, 0.5, 7.0, 999.9, 1e3, 123_456.0, 1e7, 1e12] {
+            let ticks = ticks(length);
+            assert!((1..=9).contains(&ticks.len()), "{length}: {ticks:?}");
+            let unit = |text: &str| text.rsplit_once(' ').unwrap().1.to_owned();
+            assert!(
+                ticks.iter().all(|(at, text)| *at <= length.max(1e-3) && unit(text) == unit(&ticks[0].1)),
+                "{ticks:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_many_messages_beside_each_other_the_longest_is_drawn() {
+        let message = |number: u64| {
+            let sent_at = number as f64;
+            let received_at = sent_at + if number == 37 { 50.0 } else { 1.0 };
+            (number, TracedMessage { from: 0, to: 1, sent_at, received_at, ..TracedMessage::default() })
+        };
+        let trace = Trace { messages: (0..1000).map(message).collect(), ..Trace::default() };
+        let (drawn, all) = arrows(&trace, |message| (message.sent_at / 100.0) as i32);
+        assert_eq!((drawn.len(), all, drawn[0].sent_at), (10, 1000, 37.0));
+        let (drawn, _) = arrows(&trace, |message| message.sent_at as i32);
+        assert_eq!(drawn.len(), MOST_ARROWS);
+    }
+
+    #[test]
+    fn a_picture_is_no_higher_than_what_is_in_it() {
+        let rank = || RankTrace::default();
+        let trace = Trace { ranks: [(0, rank()), (1, rank())].into(), ..Trace::default() };
+        let svg = draw(&trace, &Summary::of(&trace)).unwrap();
+        let height = (TOP + 2 * 40 + AXIS + 12).to_string();
+        assert!(svg.contains(&format!("height=\"{height}\"")), "{}", &svg[..200]);
+    }
 }

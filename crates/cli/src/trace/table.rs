@@ -4,16 +4,17 @@ use std::fmt::Write;
 
 use canele_launch::amount;
 
+use super::findings::{chain, findings, what};
 use super::summary::{RankSummary, Summary};
 
 /// Rows of a table that are printed.
 const MOST_ROWS: usize = 20;
+/// Causes that are printed.
+const MOST_CAUSES: usize = 10;
 /// Ranks up to which who sends to whom is a square.
 const MOST_SQUARE: usize = 16;
 /// The longest bar of a histogram, in characters.
 const BAR: f64 = 40.0;
-/// Waits for late senders that are worth a sentence, as a share of the time of all ranks.
-const WORTH: f64 = 0.01;
 
 /// The text.
 pub fn text(summary: &Summary) -> String {
@@ -21,8 +22,10 @@ pub fn text(summary: &Summary) -> String {
     for finding in findings(summary) {
         line(&mut text, &format!("* {finding}"));
     }
+    causes(&mut text, summary);
     ranks(&mut text, summary);
     calls(&mut text, summary);
+    operations(&mut text, summary);
     late_senders(&mut text, summary);
     sizes(&mut text, summary);
     protocols(&mut text, summary);
@@ -34,37 +37,21 @@ fn line(text: &mut String, line: &str) {
     writeln!(text, "{}", line.trim_end()).expect("a string grows");
 }
 
-/// What stands out, in sentences.
-fn findings(summary: &Summary) -> Vec<String> {
-    let mut findings = Vec::new();
-    let all: f64 = summary.ranks.iter().map(|rank| rank.took).sum();
-    if let Some(late) = summary.late_senders.first().filter(|late| late.waited > WORTH * all) {
-        findings.push(format!(
-            "rank {} is a late sender: rank {} waited {} for it before it had sent",
-            late.sender,
-            late.receiver,
-            time(late.waited)
-        ));
+fn causes(text: &mut String, summary: &Summary) {
+    if summary.causes.is_empty() {
+        return;
     }
-    let longest = summary.ranks.iter().max_by(|a, b| a.computes.total_cmp(&b.computes));
-    if let Some(longest) = longest.filter(|_| summary.imbalance > 0.1) {
-        findings.push(format!(
-            "rank {} computes longest, {}: {:.0} % longer than the mean",
-            longest.rank,
-            time(longest.computes),
-            100.0 * summary.imbalance
-        ));
+    line(
+        text,
+        "\n    waited  rank  what it does that others wait for                          which rank waits for which",
+    );
+    for cause in summary.causes.iter().take(MOST_CAUSES) {
+        let (waited, what) = (time(cause.waited), what(cause));
+        line(text, &format!("{waited:>10} {:>5}  {what:<58}  {}", cause.rank, chain(cause)));
     }
-    if summary.missing > 0 {
-        findings.push(format!(
-            "{} events found no room: set CANELE_TRACE_BYTES higher (`canele info --tunables`)",
-            summary.missing
-        ));
+    if summary.causes.len() > MOST_CAUSES {
+        line(text, &format!("and {} smaller ones: --json has all", summary.causes.len() - MOST_CAUSES));
     }
-    if summary.ranks.is_empty() {
-        findings.push("no rank has recorded anything: none used the library".into());
-    }
-    findings
 }
 
 fn ranks(text: &mut String, summary: &Summary) {
@@ -109,6 +96,22 @@ fn calls(text: &mut String, summary: &Summary) {
         );
     }
     left_out(text, summary.calls.len());
+}
+
+fn operations(text: &mut String, summary: &Summary) {
+    if summary.operations.is_empty() {
+        return;
+    }
+    line(text, "\noperation                     count      bytes  under way, of all ranks");
+    for operation in summary.operations.iter().take(MOST_ROWS) {
+        let under_way = operation.took.map_or(String::new(), time);
+        let name = format!("{} ({})", operation.name, operation.kind);
+        line(
+            text,
+            &format!("{name:<27} {:>7} {:>10}  {under_way:>12}", operation.count, amount(operation.bytes)),
+        );
+    }
+    left_out(text, summary.operations.len());
 }
 
 fn late_senders(text: &mut String, summary: &Summary) {

@@ -117,7 +117,7 @@ impl Engine {
         let schedule = self.schedule(&core, &mut state, &spec, CallMode::NonBlocking);
         let tag = if schedule.is_ok() { state.started.draw() } else { Tag(0) };
         self.give_back(&mut core, flow, state);
-        Ok(Plan { schedule: schedule?, tag, operation: spec.operation() })
+        Ok(Plan { schedule: schedule?, tag, operation: spec.operation(), bytes: spec.bytes() })
     }
 
     #[inline(always)]
@@ -209,7 +209,7 @@ impl Engine {
         reduction: Option<&Reduction>,
         user: U,
     ) -> CallResult<'a> {
-        let is_traced = core.begin_collective(flow, || spec.operation());
+        let is_traced = core.begin_collective(flow, spec);
         let (core, result) = self.carry_out(core, flow, state, spec, reduction, user);
         if is_traced {
             core.end_collective();

@@ -9,6 +9,7 @@ use canele_collective::{
 use canele_proto::request::Buffer;
 use canele_proto::slab::{Key, Slab};
 use canele_sys::ids::{FlowId, Tag};
+use canele_trace::Span;
 
 mod agreements;
 pub(crate) mod lane_agreements;
@@ -46,6 +47,9 @@ struct Running {
     has_begun: bool,
     /// True once it was given up and waits for its memory.
     is_over: bool,
+    /// Records its end in a trace when it is dropped.
+    #[expect(dead_code, reason = "it is kept for its end")]
+    span: Option<Span>,
 }
 
 impl Engine {
@@ -72,7 +76,8 @@ impl Engine {
         };
         self.give_back(&mut core, flow, state);
         let request = CollectiveRequest::of(schedule?, (flow, tag), reduction, buffers);
-        Ok(self.run_on(core, request, (tag, spec.operation()), liveness))
+        let span = core.trace_started((flow, tag), (spec.operation(), spec.bytes()));
+        Ok(self.run_on(core, request, (tag, spec.operation(), span), liveness))
     }
 
     /// Starts a collective that was made ready on the same flow, and whose last start has ended.
@@ -90,7 +95,8 @@ impl Engine {
         let liveness = state.liveness.clone();
         self.give_back(&mut core, flow, state);
         let request = CollectiveRequest::of(plan.schedule.clone(), (flow, plan.tag), reduction, buffers());
-        Ok(self.run_on(core, request, (plan.tag, plan.operation), liveness))
+        let span = core.trace_started((flow, plan.tag), (plan.operation, plan.bytes));
+        Ok(self.run_on(core, request, (plan.tag, plan.operation, span), liveness))
     }
 
     /// Lets each pass advance a request until its end.
@@ -98,12 +104,12 @@ impl Engine {
         &self,
         mut core: Locked<'_>,
         request: CollectiveRequest,
-        (tag, operation): (Tag, &'static str),
+        (tag, operation, span): (Tag, &'static str, Option<Span>),
         liveness: MemberLiveness,
     ) -> Pending {
         self.wake_progress_owner(&core);
         let Core { lane, membership, collectives, .. } = &mut *core;
-        let running = Running::new(request, liveness, (tag, operation), None);
+        let running = Running { span, ..Running::new(request, liveness, (tag, operation), None) };
         Pending::collective(collectives.start(lane, &membership.splits, running)).on_lane(self.lane_number())
     }
 }
@@ -116,7 +122,7 @@ impl Running {
         (tag, operation): (Tag, &'static str),
         agreement: Option<Agreement>,
     ) -> Self {
-        Self { request, liveness, tag, operation, agreement, has_begun: false, is_over: false }
+        Self { request, liveness, tag, operation, agreement, has_begun: false, is_over: false, span: None }
     }
 
     /// Advances it as far as possible; returns its result, once it has ended.

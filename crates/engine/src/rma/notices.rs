@@ -49,11 +49,11 @@ impl Engine {
     /// The job is over.
     pub fn try_notice(&self) -> Result<Option<Notice>, Error> {
         let mut core = self.lock_to_submit()?;
-        if let Some(notice) = core.lane.proto.take_notice() {
+        if let Some(notice) = core.take_notice() {
             return Ok(Some(notice));
         }
         let (mut core, _) = self.poll_once(core);
-        Ok(core.lane.proto.take_notice())
+        Ok(core.take_notice())
     }
 
     /// Waits for the next notice.
@@ -66,7 +66,7 @@ impl Engine {
         if let Some(notice) = look_for_notice(&mut core) {
             return Ok(notice);
         }
-        let take = |core: &mut Core| match core.lane.proto.take_notice() {
+        let take = |core: &mut Core| match core.take_notice() {
             Some(notice) => Some(Ok(notice)),
             None => core.lane.proto.why_closed().map(|why| Err(why.into())),
         };
@@ -95,8 +95,20 @@ fn look_for_notice(guard: &mut Locked<'_>) -> Option<Notice> {
         return None;
     }
     match spin(guard, None, |core| core.lane.try_notice()) {
-        Received::Done(notice) => Some(notice),
+        Received::Done(notice) => {
+            guard.trace_notice(&notice);
+            Some(notice)
+        }
         _ => None,
+    }
+}
+
+impl Core {
+    /// Takes a notice for the program, if one has come.
+    fn take_notice(&mut self) -> Option<Notice> {
+        let notice = self.lane.proto.take_notice();
+        notice.iter().for_each(|notice| self.trace_notice(notice));
+        notice
     }
 }
 

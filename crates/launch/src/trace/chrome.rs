@@ -10,10 +10,14 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use canele_trace::{Event, EventKind, MessageVariant, NO_RANK, NO_TAG, WaitKind};
+use canele_trace::{AccessRoute, Event, EventKind, MessageVariant};
 
 use super::RankTrace;
+use super::departures::departures;
 use super::matching::MessageNumbers;
+use super::operations::Operations;
+use super::sites::{SiteNames, SiteText};
+use super::words::{NamesOfFlows, add, add_message, micros, text, wait_name};
 
 /// The longest time for which a send or receive is drawn, since it takes no time of its own.
 const MARK_NS: u64 = 500;
@@ -23,21 +27,28 @@ const MOST_UNDER_WAY: usize = 1024;
 /// Replaces the rail of a message whose pieces give their own rails.
 const IN_PIECES: u8 = u8::MAX;
 
-/// The names of flows of lanes.
-type NamesOfFlows<'a> = HashMap<(u8, u16), &'a str>;
-
 /// The file while it is written.
 pub struct Writer<W> {
     out: W,
     start_ns: u64,
     end_ns: u64,
     is_first: bool,
+    site_names: SiteNames,
 }
 
 /// A slice that has begun.
 struct Open {
     begin: Event,
     begin_kind: EventKind,
+    /// The number of its call site.
+    site: Option<u16>,
+}
+
+/// The texts that events of a rank refer to by numbers.
+struct Texts<'a> {
+    names: &'a HashMap<u16, String>,
+    sites: HashMap<u16, SiteText>,
+    flows: NamesOfFlows<'a>,
 }
 
 /// Slices and arrows of a rank, before they are sorted.
@@ -56,9 +67,9 @@ impl<W: Write> Writer<W> {
         let command = text(command);
         write!(
             out,
-            "{{\"displayTimeUnit\":\"ns\",\"canele\":{{\"version\":1,\"command\":{command}}},\"traceEvents\":["
+            "{{\"displayTimeUnit\":\"ns\",\"canele\":{{\"version\":2,\"command\":{command}}},\"traceEvents\":["
         )?;
-        Ok(Self { out, start_ns, end_ns, is_first: true })
+        Ok(Self { out, start_ns, end_ns, is_first: true, site_names: SiteNames::default() })
     }
 
     fn line(&mut self, line: &str) -> io::Result<()> {
@@ -68,7 +79,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes the records of a rank.
     pub fn write_rank(&mut self, trace: RankTrace, numbers: &mut MessageNumbers) -> io::Result<()> {
-        let RankTrace { rank, host, events, names, missing } = trace;
+        let RankTrace { rank, host, events, names, sites, missing } = trace;
         let name = text(&format!("rank {rank} on {host}"));
         self.line(&format!(
             "{{\"ph\":\"M\",\"pid\":{rank},\"name\":\"process_name\",\"args\":{{\"name\":{name},\"host\":{host},\"missing\":{missing}}}}}",
@@ -84,7 +95,8 @@ impl<W: Write> Writer<W> {
             ))?;
         }
         let mut lines = Lines { rank, start_ns: self.start_ns, end_ns: self.end_ns, lines: Vec::new() };
-        lines.add_all(&events, &names, numbers);
+        let sites = self.site_names.texts(sites);
+        lines.add_all(&events, Texts { names: &names, sites, flows: NamesOfFlows::new() }, numbers);
         lines.lines.sort_by_key(|line| (line.0, line.1));
         lines.lines.iter().try_for_each(|(_, _, line)| self.line(line))
     }
@@ -97,26 +109,30 @@ impl<W: Write> Writer<W> {
 }
 
 impl Lines {
-    fn add_all(&mut self, events: &[Event], names: &HashMap<u16, String>, numbers: &mut MessageNumbers) {
-        let mut flows = NamesOfFlows::new();
+    fn add_all<'a>(&mut self, events: &'a [Event], mut texts: Texts<'a>, numbers: &mut MessageNumbers) {
         let mut open: HashMap<u16, Vec<Open>> = HashMap::new();
         let mut under_way: VecDeque<(Event, u64)> = VecDeque::new();
+        let mut operations = Operations::default();
         let after = next_of_thread(events);
         let departures = departures(events);
         let mut receptions = 0;
         for (at, event) in events.iter().enumerate() {
             let stack = open.entry(event.thread).or_default();
-            let name = |number: u16| names.get(&number).map_or("", String::as_str);
             match event.kind {
-                EventKind::Name => {}
-                EventKind::FlowName => drop(flows.insert(event.flow_of_lane(), name(event.name))),
-                EventKind::CallBegin | EventKind::WaitBegin | EventKind::CollectiveBegin => {
-                    stack.push(Open { begin: *event, begin_kind: event.kind });
+                EventKind::Name | EventKind::SiteFrames => {}
+                EventKind::FlowName => {
+                    let name = texts.names.get(&event.name).map_or("", String::as_str);
+                    texts.flows.insert(event.flow_of_lane(), name);
                 }
-                EventKind::CallEnd => self.close(stack, EventKind::CallBegin, event.at_ns, names, &flows),
-                EventKind::WaitEnd => self.close(stack, EventKind::WaitBegin, event.at_ns, names, &flows),
+                EventKind::CallBegin | EventKind::WaitBegin | EventKind::CollectiveBegin => {
+                    stack.push(Open { begin: *event, begin_kind: event.kind, site: None });
+                }
+                // All slices of a thread lie in one call of the program.
+                EventKind::CallSite => stack.iter_mut().for_each(|open| open.site = Some(event.name)),
+                EventKind::CallEnd => self.close(stack, EventKind::CallBegin, event.at_ns, &texts),
+                EventKind::WaitEnd => self.close(stack, EventKind::WaitBegin, event.at_ns, &texts),
                 EventKind::CollectiveEnd => {
-                    self.close(stack, EventKind::CollectiveBegin, event.at_ns, names, &flows);
+                    self.close(stack, EventKind::CollectiveBegin, event.at_ns, &texts)
                 }
                 EventKind::Sent | EventKind::Matched => {
                     let next = after[at].map(|next| &events[next]);
@@ -126,18 +142,18 @@ impl Lines {
                         (next.kind, next.peer, next.bytes) == (EventKind::Chosen, event.peer, event.bytes)
                     });
                     let number = numbers.next(self.rank, event);
-                    let decided = match departures.get(&at) {
-                        Some(left) => {
-                            let rail = if left.variant == MessageVariant::EagerMulti as u8 {
-                                IN_PIECES
-                            } else {
-                                left.rail
-                            };
-                            Event { variant: left.variant, rail, ..*event }
-                        }
-                        None => *event,
-                    };
-                    self.message(&decided, chosen.map(|next| next.variant), (end_ns, number), &flows);
+                    let mut args = String::new();
+                    let inside =
+                        stack.iter().rev().find(|open| open.begin_kind == EventKind::CollectiveBegin);
+                    if let Some(of) = operations.of_message(event, inside.map(|open| &open.begin)) {
+                        add(&mut args, "collective", &text(texts.names.get(&of).map_or("", String::as_str)));
+                    }
+                    // Outside of any call the send is the call.
+                    let own_site = next.filter(|next| next.kind == EventKind::CallSite && stack.is_empty());
+                    add_site(&mut args, event, own_site.map(|site| site.name), &texts);
+                    let decided = decided(event, departures.get(&at));
+                    let chosen = chosen.map(|next| next.variant);
+                    self.message(&decided, chosen, (end_ns, number), args, &texts.flows);
                     if event.kind == EventKind::Matched {
                         under_way.push_back((*event, number.unwrap_or(0)));
                         under_way.drain(..under_way.len().saturating_sub(MOST_UNDER_WAY));
@@ -156,42 +172,42 @@ impl Lines {
                     }
                 }
                 EventKind::Departed => self.departure(event),
+                EventKind::CollectiveStarted => {
+                    let number = operations.start(event);
+                    self.operation("b", event, number, &texts);
+                }
+                EventKind::CollectiveCompleted => {
+                    if let Some(number) = operations.complete(event) {
+                        self.operation("e", event, number, &texts);
+                    }
+                }
+                EventKind::Accessed | EventKind::Noticed => {
+                    let next = after[at].map_or(event, |next| &events[next]);
+                    let end_ns = next.at_ns.min(event.at_ns + MARK_NS);
+                    self.access(event, (end_ns, numbers.next(self.rank, event)), &texts);
+                }
                 EventKind::Chosen | EventKind::Withdrawn => {}
             }
         }
         // These slices were open when the rank ended, or when there was no more room.
         for stack in open.values_mut() {
             while let Some(open) = stack.pop() {
-                self.slice(&open, self.end_ns, true, names, &flows);
+                self.slice(&open, self.end_ns, true, &texts);
             }
         }
     }
 
     /// Closes the innermost slice that began so, and the slices within it.
-    fn close(
-        &mut self,
-        stack: &mut Vec<Open>,
-        kind: EventKind,
-        end_ns: u64,
-        names: &HashMap<u16, String>,
-        flows: &NamesOfFlows<'_>,
-    ) {
+    fn close(&mut self, stack: &mut Vec<Open>, kind: EventKind, end_ns: u64, texts: &Texts<'_>) {
         let Some(at) = stack.iter().rposition(|open| open.begin_kind == kind) else { return };
         for open in stack.drain(at..).rev() {
-            self.slice(&open, end_ns, false, names, flows);
+            self.slice(&open, end_ns, false, texts);
         }
     }
 
-    fn slice(
-        &mut self,
-        open: &Open,
-        end_ns: u64,
-        is_unfinished: bool,
-        names: &HashMap<u16, String>,
-        flows: &NamesOfFlows<'_>,
-    ) {
+    fn slice(&mut self, open: &Open, end_ns: u64, is_unfinished: bool, texts: &Texts<'_>) {
         let begin = &open.begin;
-        let named = names.get(&begin.name).map(String::as_str);
+        let named = texts.names.get(&begin.name).map(String::as_str);
         let (category, name) = match begin.kind {
             EventKind::CallBegin => ("call", named.unwrap_or("a call").to_owned()),
             EventKind::CollectiveBegin => ("collective", named.unwrap_or("a collective").to_owned()),
@@ -199,8 +215,9 @@ impl Lines {
         };
         let mut args = String::new();
         if begin.kind != EventKind::CallBegin {
-            add_message(&mut args, begin, flows);
+            add_message(&mut args, begin, &texts.flows);
         }
+        add_site(&mut args, begin, open.site, texts);
         if is_unfinished {
             add(&mut args, "unfinished", "true");
         }
@@ -226,6 +243,7 @@ impl Lines {
         event: &Event,
         chosen: Option<u8>,
         (end_ns, number): (u64, Option<u64>),
+        about: String,
         flows: &NamesOfFlows<'_>,
     ) {
         let is_sent = event.kind == EventKind::Sent;
@@ -243,11 +261,51 @@ impl Lines {
         if let Some(number) = number {
             add(&mut args, "message", &number.to_string());
         }
+        if !about.is_empty() {
+            write!(args, ",{about}").expect("a string grows");
+        }
         self.push(event, end_ns, category, &format!("{category} {word} {}", event.peer), &args);
+        self.arrow(event, phase, number);
+    }
+
+    /// One end of the arrow of a message, if both ends are known.
+    fn arrow(&mut self, event: &Event, phase: &str, number: Option<u64>) {
         let Some(number) = number else { return };
-        let bind = if is_sent { "" } else { ",\"bp\":\"e\"" };
+        let bind = if phase == "s" { "" } else { ",\"bp\":\"e\"" };
         let head = self.head(phase, event.thread, event.at_ns);
         let line = format!("{head}{bind},\"cat\":\"message\",\"name\":\"message\",\"id\":{number}}}");
+        self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
+    }
+
+    /// Draws a one-sided access, or the notice of one.
+    fn access(&mut self, event: &Event, (end_ns, number): (u64, Option<u64>), texts: &Texts<'_>) {
+        let Event { peer, bytes, variant, .. } = *event;
+        let mut args = format!("\"peer\":{peer}");
+        if let Some(number) = number {
+            add(&mut args, "message", &number.to_string());
+        }
+        if event.kind == EventKind::Noticed {
+            self.push(event, end_ns, "notice", &format!("notice from {peer}"), &args);
+            return self.arrow(event, "f", number);
+        }
+        add(&mut args, "bytes", &bytes.to_string());
+        add(&mut args, "route", &text(AccessRoute::name_of(variant)));
+        let name = texts.names.get(&event.name).map_or("an access", String::as_str);
+        self.push(event, end_ns, "one-sided", name, &args);
+        self.arrow(event, "s", number);
+    }
+
+    /// Draws the begin or the end of a non-blocking collective.
+    fn operation(&mut self, phase: &str, event: &Event, number: u64, texts: &Texts<'_>) {
+        let name = texts.names.get(&event.name).map_or("a collective", String::as_str);
+        let mut args = String::new();
+        add_message(&mut args, event, &texts.flows);
+        let line = format!(
+            "{},\"cat\":\"operation\",\"name\":{},\"id\":\"{}.c{number}\",\"args\":{{{args}}}}}",
+            self.head(phase, event.thread, event.at_ns),
+            text(name),
+            self.rank,
+        );
         self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
     }
 
@@ -281,51 +339,6 @@ impl Lines {
     }
 }
 
-/// A send whose message has not left yet.
-struct Waiting {
-    /// The number among the sends of its rank on its lane.
-    number: u64,
-    bytes: u64,
-    /// The position of its event.
-    at: usize,
-}
-
-/// Maps the position of each send that had to wait to the event of its departure.
-fn departures(events: &[Event]) -> HashMap<usize, Event> {
-    let mut waiting: HashMap<(u32, (u8, u16), u32), VecDeque<Waiting>> = HashMap::new();
-    let mut left = HashMap::new();
-    let mut numbers: HashMap<u8, u64> = HashMap::new();
-    for (at, event) in events.iter().enumerate() {
-        let envelope = (event.peer, event.flow_of_lane(), event.tag);
-        match event.kind {
-            EventKind::Sent => {
-                let number = numbers.entry(event.lane).or_default();
-                if event.variant == MessageVariant::Undecided as u8 {
-                    let send = Waiting { number: *number, bytes: event.bytes, at };
-                    waiting.entry(envelope).or_default().push_back(send);
-                }
-                *number += 1;
-            }
-            EventKind::Withdrawn => {
-                let Some(others) = waiting.get_mut(&envelope) else { continue };
-                // A send that was announced has left before.
-                if let Ok(withdrawn) = others.binary_search_by_key(&event.bytes, |send| send.number) {
-                    others.remove(withdrawn);
-                }
-            }
-            EventKind::Departed if event.variant != MessageVariant::Streamed as u8 => {
-                let Some(others) = waiting.get_mut(&envelope) else { continue };
-                let first = others.iter().position(|send| send.bytes == event.bytes);
-                if let Some(send) = first.and_then(|first| others.remove(first)) {
-                    left.insert(send.at, *event);
-                }
-            }
-            _ => {}
-        }
-    }
-    left
-}
-
 /// Returns the position of the next event in the same thread for each event.
 fn next_of_thread(events: &[Event]) -> Vec<Option<usize>> {
     let mut next: HashMap<u16, usize> = HashMap::new();
@@ -335,51 +348,21 @@ fn next_of_thread(events: &[Event]) -> Vec<Option<usize>> {
     all
 }
 
-fn wait_name(wait: &Event, named: Option<&str>) -> String {
-    let peer = |word: &str| match wait.peer {
-        NO_RANK => format!("{word} any rank"),
-        peer => format!("{word} {peer}"),
+/// A send as its message has left, if it had to wait before.
+fn decided(event: &Event, left: Option<&Event>) -> Event {
+    let Some(left) = left else { return *event };
+    let is_in_pieces = left.variant == MessageVariant::EagerMulti as u8;
+    Event { variant: left.variant, rail: if is_in_pieces { IN_PIECES } else { left.rail }, ..*event }
+}
+
+/// Where the program makes the call; for a program without MPI also which call it is.
+fn add_site(args: &mut String, event: &Event, site: Option<u16>, texts: &Texts<'_>) {
+    let Some(SiteText { call, place }) = site.and_then(|site| texts.sites.get(&site)) else { return };
+    let site = match call {
+        Some(call) if event.kind != EventKind::CallBegin => format!("{call} in {place}"),
+        _ => place.clone(),
     };
-    match WaitKind::of(wait.variant) {
-        WaitKind::Send => peer("wait to send to"),
-        WaitKind::Receive => peer("wait for a message from"),
-        WaitKind::Any => "wait for any of several".into(),
-        WaitKind::Collective => format!("wait in {}", named.unwrap_or("a collective")),
-        WaitKind::Other => format!("wait for {}", named.unwrap_or("something else")),
-    }
-}
-
-/// Adds peer, tag, flow and bytes, as far as they are known.
-fn add_message(args: &mut String, event: &Event, flows: &NamesOfFlows<'_>) {
-    if event.peer != NO_RANK {
-        add(args, "peer", &event.peer.to_string());
-    }
-    if event.tag != NO_TAG {
-        add(args, "tag", &event.tag.to_string());
-    }
-    let flow = flows.get(&event.flow_of_lane()).map_or_else(|| event.flow.to_string(), |name| text(name));
-    add(args, "flow", &flow);
-    if event.lane > 0 {
-        add(args, "lane", &event.lane.to_string());
-    }
-    if matches!(event.kind, EventKind::Sent | EventKind::Matched) || event.bytes > 0 {
-        add(args, "bytes", &event.bytes.to_string());
-    }
-}
-
-fn add(args: &mut String, name: &str, value: &str) {
-    let before = if args.is_empty() { "" } else { "," };
-    write!(args, "{before}\"{name}\":{value}").expect("a string grows");
-}
-
-/// Returns a text in quotes.
-fn text(text: &str) -> String {
-    serde_json::to_string(text).expect("a text can be written")
-}
-
-/// Formats nanoseconds as microseconds.
-fn micros(ns: u64) -> String {
-    format!("{}.{:03}", ns / 1000, ns % 1000)
+    add(args, "site", &text(&site));
 }
 
 #[cfg(test)]

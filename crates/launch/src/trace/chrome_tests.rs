@@ -1,3 +1,4 @@
+use canele_trace::WaitKind;
 use serde_json::Value;
 
 use super::*;
@@ -17,8 +18,11 @@ fn written(ranks: Vec<Vec<Event>>) -> Vec<Value> {
     let mut out = Writer::begin(Vec::new(), "2 x \"a\"", (1000, 9000)).unwrap();
     for (rank, events) in (0..).zip(ranks) {
         let names = HashMap::from([(1, "MPI_Recv".to_owned()), (2, "barrier".to_owned())]);
-        out.write_rank(RankTrace { rank, host: "h".into(), events, names, missing: 3 }, &mut numbers)
-            .unwrap();
+        out.write_rank(
+            RankTrace { rank, host: "h".into(), events, names, sites: HashMap::new(), missing: 3 },
+            &mut numbers,
+        )
+        .unwrap();
     }
     let bytes = out.end(5).unwrap();
     let all: Value = serde_json::from_slice(&bytes).unwrap();

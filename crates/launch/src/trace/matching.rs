@@ -6,10 +6,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use canele_trace::{Event, EventKind};
+use canele_trace::{Event, EventKind, NO_TAG};
 
 /// Sender, receiver, flow of a lane, and tag.
 type Key = (u32, u32, (u8, u16), u32);
+
+/// Stands for the flow of notices, which have none; their tags are their numbers.
+const NOTICES: (u8, u16) = (u8::MAX, u16::MAX);
 
 /// Numbers of the messages of a job.
 #[derive(Debug, Default)]
@@ -62,6 +65,12 @@ impl MessageNumbers {
                 EventKind::Matched => {
                     self.series.entry((event.peer, rank, flow, event.tag)).or_default().received += 1;
                 }
+                EventKind::Accessed if event.tag != NO_TAG => {
+                    self.series.entry((rank, event.peer, NOTICES, event.tag)).or_default().sent += 1;
+                }
+                EventKind::Noticed => {
+                    self.series.entry((event.peer, rank, NOTICES, event.tag)).or_default().received += 1;
+                }
                 _ => {}
             }
         }
@@ -84,12 +93,14 @@ impl MessageNumbers {
 
     /// Returns the number of the next message of an event, if both its ends are known.
     pub fn next(&mut self, rank: u32, event: &Event) -> Option<u64> {
-        let is_sent = event.kind == EventKind::Sent;
+        let is_sent = matches!(event.kind, EventKind::Sent | EventKind::Accessed);
+        let is_notice = matches!(event.kind, EventKind::Accessed | EventKind::Noticed);
         let (from, to) = if is_sent { (rank, event.peer) } else { (event.peer, rank) };
-        if is_sent && !self.senders.get_mut(&(rank, event.lane))?.next_is_kept() {
+        if event.kind == EventKind::Sent && !self.senders.get_mut(&(rank, event.lane))?.next_is_kept() {
             return None;
         }
-        let series = self.series.get_mut(&(from, to, event.flow_of_lane(), event.tag))?;
+        let flow = if is_notice { NOTICES } else { event.flow_of_lane() };
+        let series = self.series.get_mut(&(from, to, flow, event.tag))?;
         let next = &mut series.next[usize::from(is_sent)];
         *next += 1;
         (*next <= series.sent.min(series.received)).then_some(series.first + *next - 1)

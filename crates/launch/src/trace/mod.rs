@@ -9,7 +9,11 @@
 
 mod chrome;
 mod clock;
+mod departures;
 mod matching;
+mod operations;
+mod sites;
+mod words;
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -19,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use canele_control::JobInfo;
 use canele_sys::clock as host_clock;
-use canele_trace::{Event, RECORD_BYTES};
+use canele_trace::{Event, RECORD_BYTES, RankEvents, SiteFrame};
 
 use super::host_ranks::Order;
 use super::job_hosts::JobHosts;
@@ -63,6 +67,7 @@ struct RankTrace {
     host: String,
     events: Vec<Event>,
     names: HashMap<u16, String>,
+    sites: HashMap<u16, Vec<SiteFrame>>,
     missing: u64,
 }
 
@@ -133,14 +138,14 @@ impl Trace {
             bytes.resize(from + *len as usize, 0);
             self.gathered.read_exact_at(&mut bytes[from..], *start)?;
         }
-        let (mut events, names) = Event::decode_all(&bytes);
+        let RankEvents { mut events, names, sites } = RankEvents::decode(&bytes);
         if let Some(clock) = self.clocks.get(host) {
             events.iter_mut().for_each(|event| event.at_ns = clock.to_launcher(event.at_ns));
         }
         // Threads record independently.
         events.sort_by_key(|event| event.at_ns);
         let name = info.hosts.get(host).map_or(String::new(), |host| host.name.clone());
-        Ok(RankTrace { rank, host: name, events, names, missing: records.missing })
+        Ok(RankTrace { rank, host: name, events, names, sites, missing: records.missing })
     }
 
     /// Writes the file. Returns the remark for the user.

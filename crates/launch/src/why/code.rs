@@ -156,6 +156,7 @@ fn is_own(frame: &Frame) -> bool {
         "canele_collective",
         "canele_control",
         "canele_engine",
+        "canele_trace",
         "canele_mpi",
         "canele_mpi_layout",
         "canele_mpich_layout",

@@ -20,7 +20,7 @@ use crate::host_ranks::ProcessState;
 use crate::query::{JobReport, RankReport};
 pub use activity::{Activity, activity};
 pub use code::CallSite;
-use code::Code;
+pub(crate) use code::Code;
 pub use conclusion::WaitFinding;
 use conclusion::conclude;
 use needs::RankFacts;

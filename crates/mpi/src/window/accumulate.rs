@@ -36,8 +36,21 @@ impl Win {
         if let Some(result) = &result {
             self.common_length(to, result.bytes()?)?;
         }
-        self.access(to.rank)?;
-        if len == 0 {
+        let target = self.access(to.rank)?;
+        self.trace_access(if result.is_some() { "get-accumulate" } else { "accumulate" }, target, len);
+        self.accumulate_elements(to, how, origin, result, tracked)
+    }
+
+    /// [`Win::accumulate`] of elements that may be accessed.
+    fn accumulate_elements(
+        &self,
+        to: TargetData<'_>,
+        how: Accumulation,
+        origin: Option<Data<'_>>,
+        result: Option<DataMut<'_>>,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        if to.bytes()? == 0 {
             return Ok(None);
         }
         match self.place(to.rank, to.disp, &to.of.span(to.count))? {
@@ -108,6 +121,7 @@ impl Win {
     ) -> Result<()> {
         let target = self.access(to.rank)?;
         let len = how.bytes;
+        self.trace_access("fetch-and-op", target, len);
         if to.of.is_contiguous()
             && let Some(window) = target.here(to.disp, len)
             && let Some(element) = window.element(0, len)
@@ -125,7 +139,10 @@ impl Win {
             put_value(old, result.raw.bytes_mut(0, len));
             return Ok(());
         }
-        self.accumulate(to, how, origin, Some(result), false).map(drop)
+        for bytes in origin.iter().map(|origin| origin.bytes()).chain([result.bytes()]) {
+            self.common_length(to, bytes?)?;
+        }
+        self.accumulate_elements(to, how, origin, Some(result), false).map(drop)
     }
 
     /// Replaces an element of a target if it equals `compare` byte for byte; returns the old value.
@@ -140,6 +157,7 @@ impl Win {
         mut result: DataMut<'_>,
     ) -> Result<()> {
         let (target, len) = (self.access(to.rank)?, to.bytes()?);
+        self.trace_access("compare-and-swap", target, len);
         let operands = [compare.raw.bytes(0, len), new.raw.bytes(0, len)];
         if let Some(window) = target.here(to.disp, len)
             && let Some(element) = window.element(0, len)

@@ -154,6 +154,12 @@ impl Win {
         self.comm.flow
     }
 
+    /// Records an access to a member, if this process is traced.
+    #[inline(always)]
+    fn trace_access(&self, name: &'static str, target: &WinTarget, bytes: usize) {
+        self.comm.engine.trace_access(name, target.rank, bytes, target.region.is_some());
+    }
+
     /// Returns the origin of its memory.
     pub fn flavor(&self) -> Flavor {
         self.flavor

@@ -44,6 +44,7 @@ impl Win {
     #[inline]
     pub fn put(&self, to: TargetData<'_>, origin: Data<'_>, tracked: bool) -> Result<Option<Request>> {
         let (len, target) = (self.common_length(to, origin.bytes()?)?, self.access(to.rank)?);
+        self.trace_access("put", target, len);
         if to.of.is_contiguous()
             && origin.of.is_contiguous()
             && let Some(window) = target.here(to.disp, len)
@@ -84,6 +85,7 @@ impl Win {
     #[inline]
     pub fn get(&self, from: TargetData<'_>, mut into: DataMut<'_>, tracked: bool) -> Result<Option<Request>> {
         let (len, target) = (self.common_length(from, into.bytes()?)?, self.access(from.rank)?);
+        self.trace_access("get", target, len);
         if from.of.is_contiguous()
             && into.of.is_contiguous()
             && let Some(window) = target.here(from.disp, len)

@@ -184,7 +184,7 @@ impl Engine {
                     }
                 }
             };
-            let conjunction = parent.run_on(parent.lock()?, request, (name.1, "agreement"), liveness);
+            let conjunction = parent.run_on(parent.lock()?, request, (name.1, "agreement", None), liveness);
             (one.conjunction, advance) = (Some(conjunction), Advance::Next);
         }
     }

@@ -1,0 +1,74 @@
+//! The texts of call sites: function, file and line, where this host has the same files of code as the rank.
+
+use std::collections::HashMap;
+
+use canele_trace::SiteFrame;
+
+use crate::host_ranks::CodePlace;
+use crate::why::{CallSite, Code};
+
+/// Names call sites. Files of code are read once for all ranks.
+#[derive(Default)]
+pub struct SiteNames {
+    code: Code,
+}
+
+/// A call site in words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct SiteText {
+    /// The call of the library: `Flow::recv`.
+    pub call: Option<String>,
+    /// Where the program makes it: `exchange (ring.c:12)`.
+    pub place: String,
+}
+
+impl SiteNames {
+    /// The texts of the sites of a rank, by their numbers. Sites of which nothing is known are left out.
+    pub fn texts(&mut self, sites: HashMap<u16, Vec<SiteFrame>>) -> HashMap<u16, SiteText> {
+        sites.into_iter().filter_map(|(number, frames)| Some((number, self.text(frames)?))).collect()
+    }
+
+    fn text(&mut self, frames: Vec<SiteFrame>) -> Option<SiteText> {
+        let place = |SiteFrame { module, module_bytes, address }| CodePlace { module, module_bytes, address };
+        let places: Vec<CodePlace> = frames.into_iter().map(place).collect();
+        text_of(self.code.call_site(&places))
+    }
+}
+
+fn text_of(site: CallSite) -> Option<SiteText> {
+    let CallSite { call, function, file, line } = site;
+    let file = file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
+    let place = match (function, file, line) {
+        (Some(function), Some(file), Some(line)) => format!("{function} ({file}:{line})"),
+        (Some(function), ..) => function,
+        (None, Some(file), Some(line)) => format!("{file}:{line}"),
+        (None, ..) => return None,
+    };
+    Some(SiteText { call, place })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_has_function_file_and_line_as_far_as_they_are_known() {
+        let site = CallSite {
+            call: Some("MPI_Send".into()),
+            function: Some("exchange".into()),
+            file: Some("/home/a/ring.c".into()),
+            line: Some(12),
+        };
+        let place = |site| text_of(site).map(|text| text.place);
+        assert_eq!(place(site.clone()).as_deref(), Some("exchange (ring.c:12)"));
+        assert_eq!(place(CallSite { line: None, ..site.clone() }).as_deref(), Some("exchange"));
+        assert_eq!(place(CallSite { function: None, ..site }).as_deref(), Some("ring.c:12"));
+        assert_eq!(text_of(CallSite::default()), None);
+    }
+
+    #[test]
+    fn files_that_this_host_does_not_have_give_no_text() {
+        let frame = SiteFrame { module: "/no/such/file".into(), module_bytes: 5, address: 7 };
+        assert!(SiteNames::default().texts([(1, vec![frame])].into()).is_empty());
+    }
+}
