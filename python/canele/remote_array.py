@@ -32,8 +32,8 @@ class RemoteArray:
     """An array in a region of any rank, made by RemoteRegion.array(): `array[2:5]` reads, `array[2:5] = values` writes.
 
     Indices are numbers, slices and `…`, as of numpy. Each stretch of items without gaps is one get or put: slices of whole rows are fastest.
-    What is written is in the owner's memory on return. Raises OutOfRange if the region is too short, IndexError, and what
-    RemoteRegion.put() raises.
+    What is written is in the owner's memory on return. Raises OutOfRange beyond the region, which counts in whole pages on the owner's host;
+    IndexError; and what RemoteRegion.put() raises.
     """
 
     def __init__(self, remote: RemoteRegion, dtype: Any, shape: int | Sequence[int], offset: int = 0) -> None:
