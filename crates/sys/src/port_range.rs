@@ -89,8 +89,8 @@ mod tests {
         assert!(refused.unwrap_err().to_string().contains("CANELE_PORTS=50000-50003"));
         let denied = range.bind(|_| Err::<(), _>(io::ErrorKind::PermissionDenied.into()));
         assert_eq!(denied.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        assert!(PortRange::read("65535").unwrap().bind(|port| Ok(port)).is_ok_and(|port| port == 65535));
-        assert!(PortRange::ANY.bind(|port| Ok(port)).is_ok_and(|port| port == 0));
+        assert!(PortRange::read("65535").unwrap().bind(Ok).is_ok_and(|port| port == 65535));
+        assert!(PortRange::ANY.bind(Ok).is_ok_and(|port| port == 0));
     }
 
     #[test]

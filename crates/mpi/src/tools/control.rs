@@ -83,7 +83,7 @@ impl ControlVariable {
     pub fn representation(&self) -> Representation {
         match self.row.allowed {
             Allowed::OneOf(_) => Representation::Choice,
-            Allowed::Text => Representation::Text,
+            Allowed::Ports | Allowed::Text => Representation::Text,
             Allowed::Between(..) | Allowed::PowerOfTwo(..) => Representation::Number,
         }
     }
@@ -120,7 +120,7 @@ impl ControlVariable {
                 let place = words.iter().position(|word| *word == written).ok_or_else(unreadable)?;
                 ControlValue::Choice(place as i32)
             }
-            Allowed::Text => ControlValue::Text(written),
+            Allowed::Ports | Allowed::Text => ControlValue::Text(written),
             _ => ControlValue::Number(written.parse().map_err(|_| unreadable())?),
         })
     }
