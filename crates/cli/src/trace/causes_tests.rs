@@ -313,3 +313,21 @@ fn a_trace_without_waits_has_no_causes() {
     assert!(causes(&Trace::default()).is_empty());
     assert!(causes(&trace(&[vec![Step::Compute(5.0)]], 3)).is_empty());
 }
+
+#[test]
+fn an_access_that_its_owner_serves_waits_for_what_the_owner_does() {
+    let rank = |slices: Vec<Slice>| RankTrace { slices, ..RankTrace::default() };
+    let call = |name, times| slice(SliceKind::Call, name, times, None);
+    let waits = slice(SliceKind::Wait, "wait for an access to memory of another rank", (11.0, 109.0), None);
+    let ranks = [
+        (0, rank(vec![call("MPI_Win_flush", (10.0, 110.0)), Slice { peer: Some(1), ..waits }])),
+        (1, rank(vec![call("MPI_Init", (0.0, 1.0)), call("MPI_Recv", (105.0, 120.0))])),
+    ];
+    let causes = causes(&Trace { ranks: ranks.into(), ..Trace::default() });
+    assert_eq!(
+        (causes[0].rank, causes[0].kind, causes[0].call.as_str()),
+        (1, CauseKind::Computes, "MPI_Recv")
+    );
+    assert!(computing_share(&causes, 1) > 0.9, "{causes:?}");
+    assert_eq!((causes[0].chain[0].rank, causes[0].chain[0].waits_for), (0, 1));
+}
