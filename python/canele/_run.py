@@ -69,6 +69,7 @@ class ScriptJob:
         from canele._launch import Launch
 
         self.ranks = ranks
+        self.has_time_limit = "--timeout" in options
         self.ended: list[int] = []
         self.launch = Launch(options, program, self.ended.append)
 
@@ -79,7 +80,7 @@ class ScriptJob:
         except BaseException:
             self.launch.end()
             raise
-        if status == TIME_IS_OVER:
+        if status == TIME_IS_OVER and self.has_time_limit:
             raise Deadline(f"the job of {self.ranks} ranks did not end in time; its last lines:\n{self.launch.last_lines()}")
         if status:
             raise self.failure(status)

@@ -97,6 +97,9 @@ class Functions(AloneTest):
     def test_a_time_limit_ends_the_job(self):
         with self.assertRaisesRegex(canele.Deadline, "2 ranks did not end in time"), contextlib.redirect_stderr(io.StringIO()):
             canele.run(time.sleep, 2, [LIMIT], timeout=1)
+        # The launcher's status then may also be that of a rank.
+        with self.assertRaisesRegex(canele.RankFailed, "exited with status 124"), contextlib.redirect_stderr(io.StringIO()):
+            canele.run(os._exit, 1, [124])
 
     def test_options_are_the_launchers(self):
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()):

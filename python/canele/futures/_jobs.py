@@ -133,7 +133,8 @@ class WorkerJob:
                     seat.release()
                     self._pool.handle_not_started(setup_failed(rank, buffers), is_final=True)
                 del buffers
-        except (OSError, EOFError, ValueError):
+        # Memory may run out, too.
+        except Exception:
             self._handle_end(seat, rank)
         finally:
             connection.close()
@@ -174,12 +175,14 @@ class JobSource:
         self._setup = setup
         self._options = list(options)
         self._jobs: list[WorkerJob] = []
+        self._lock = threading.Lock()
 
     def start_workers(self, count: int) -> int:
         """Starts one job of so many workers. Returns how many it will have: all."""
         assert self.pool, "the pool is set when the executor is made"
         job = WorkerJob(count, self._options, self._setup, self.pool)
-        self._jobs = [job, *(old for old in self._jobs if not old.has_ended())]
+        with self._lock:
+            self._jobs = [job, *(old for old in self._jobs if not old.has_ended())]
         return count
 
     def release(self, seat: SocketSeat) -> None:
@@ -188,5 +191,7 @@ class JobSource:
 
     def wait(self) -> None:
         """Waits until all jobs have ended, after their workers were released."""
-        for job in self._jobs:
+        with self._lock:
+            jobs = list(self._jobs)
+        for job in jobs:
             job.wait()

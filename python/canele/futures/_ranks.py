@@ -71,9 +71,9 @@ class WorkerRanks:
         with self._lock:
             if self._seats.pop(seat.rank, None):
                 self._free.append(seat.rank)
-        if seat.process is not None:
-            os.close(seat.process)
-            seat.process = None
+            process, seat.process = seat.process, None
+        if process is not None:
+            os.close(process)
 
     def stop(self) -> None:
         """Lets all ranks end, and waits until they have."""
@@ -95,7 +95,8 @@ class WorkerRanks:
                 requests[rank].wait()
                 kind, number, buffers = connection.receive()
                 requests[rank] = connection.expect()
-            except PeerLost as error:
+            # Memory may run out: the messages of that rank cannot be followed then, and the other ranks go on.
+            except Exception as error:
                 del requests[rank]
                 self._handle_end(rank, error)
             else:
@@ -117,15 +118,17 @@ class WorkerRanks:
             self.give_back(seat)
             seat.pool.handle_not_started(setup_failed(rank, buffers), is_final=True)
 
-    def _handle_end(self, rank: int, error: PeerLost) -> None:
+    def _handle_end(self, rank: int, error: Exception) -> None:
         with self._lock:
             seat = self._seats.pop(rank, None)
             if rank in self._free:
                 self._free.remove(rank)
-        if seat is None:
-            return
-        code = None if seat.process is None else close_process(seat.process)
-        told = BrokenWorker(f"rank {rank} {describe_end(code)}")
+            if seat is None:
+                return
+            process, seat.process = seat.process, None
+        code = None if process is None else close_process(process)
+        how = describe_end(code) if isinstance(error, PeerLost) else f"sent what cannot be received: {error!r}"
+        told = BrokenWorker(f"rank {rank} {how}")
         told.rank = rank
         told.__cause__ = error
         told.set_exit_code(code)
