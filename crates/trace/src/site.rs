@@ -9,8 +9,8 @@ use canele_sys::{call_stack, code_map};
 
 use crate::event::EventKind;
 
-/// A site is looked for after so long without events, in ns. A look takes a few µs.
-pub(crate) const QUIET_NS: u64 = 50_000;
+/// A site is looked for after so long without events, in ns. A look takes less than a tenth of that.
+pub(crate) const QUIET_NS: u64 = 100_000;
 /// Calls that are under way at a site and are recorded.
 pub(crate) const MOST_FRAMES: usize = 24;
 const ADDRESS_BITS: u32 = 48;
