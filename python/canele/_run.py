@@ -36,10 +36,10 @@ def run(
 ) -> list[Result] | None:
     """Runs a function or a script as a job of `n` ranks on this host, and waits for it.
 
-    Of a function each rank computes `program(*args, **kwargs)`; the results are returned in the order of ranks. It is sent to the ranks by
-    pickle, or by cloudpickle, if that is installed and needed, and usually begins with `with canele.Job() as job:`. A script, whose
-    arguments are `args`, returns nothing. What ranks print goes to sys.stdout and sys.stderr of this process. `options` are further ones
-    of `canele run`.
+    If `program` is a function, each rank computes `program(*args, **kwargs)`, and the results are returned in the order of ranks. The
+    function usually begins with `with canele.Job() as job:`. It is sent to the ranks by pickle, or by cloudpickle if that is installed and
+    needed. If `program` is a script, its arguments are `args`, and None is returned. The output of the ranks goes to sys.stdout and
+    sys.stderr of this process. `options` are further options of `canele run`.
 
         def ranks():
             with canele.Job() as job:
@@ -47,8 +47,8 @@ def run(
 
         canele.run(ranks, n=4)
 
-    Raises RankFailed if a rank fails, with the exception of that rank and its traceback as the cause; Deadline after `timeout` seconds;
-    Unpicklable if the function cannot be sent; LauncherError if there is no command `canele`, or this process is a rank."""
+    Raises RankFailed if a rank fails. Its cause is the exception of that rank, with its traceback. Raises Deadline after `timeout` seconds.
+    Raises Unpicklable if the function cannot be sent. Raises LauncherError if there is no command `canele`, or this process is a rank."""
     from canele._launch import refuse_in_rank
 
     refuse_in_rank("canele.run", "call it from a program that is started alone")
