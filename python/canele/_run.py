@@ -1,4 +1,4 @@
-"""Jobs started from a program or a notebook: `canele.run`."""
+"""Starts jobs from a program or a notebook: `canele.run`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ScriptJob:
         self.launch = Launch(options, program, self.ended.append)
 
     def wait(self) -> None:
-        """Waits until all ranks have ended well. An exception, KeyboardInterrupt too, ends the job."""
+        """Waits until all ranks have ended without a failure. An exception, also KeyboardInterrupt, ends the job."""
         try:
             status = self.launch.wait()
         except BaseException:
@@ -137,7 +137,7 @@ class FunctionJob(ScriptJob):
         return [self._results[rank] for rank in range(self.ranks)]
 
     def _error_of_ranks(self, failure: RankFailed | None) -> RankFailed:
-        """Makes the error of the rank that failed first: the launcher knows which, and the others may have failed because of it."""
+        """Makes the error of the rank that failed first, as the launcher reports it. Other ranks may have failed because of it."""
         from canele._packing import describe
 
         rank = failure.rank if failure and failure.rank is not None else next(iter(self._errors), None)

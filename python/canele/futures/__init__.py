@@ -98,7 +98,8 @@ class Executor(futures.Executor):
     def map(
         self, fn: Callable[..., Result], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1, unordered: bool = False,
     ) -> Iterator[Result]:
-        """Returns an iterator of `fn(*items)` for the items of all iterables, in their order. With `unordered` the first result comes first.
+        """Returns an iterator of `fn(*items)` for the items of all iterables, in their order. With `unordered` the results have the order in
+        which they are computed.
 
         `chunksize` calls are one task. Raises TimeoutError if a result is missing `timeout` seconds after the call of map()."""
         return self.starmap(fn, zip(*iterables), timeout, chunksize, unordered)
@@ -123,12 +124,12 @@ class Executor(futures.Executor):
 
 
 def setup(initializer: Callable[..., object] | None, initargs: Sequence[Any]) -> list[Any]:
-    """Packs what a worker does first."""
+    """Packs the first work of a worker: its surroundings and its initializer."""
     return [pack_surroundings(), *pack((initializer, tuple(initargs)))]
 
 
 def close_later(pool: Pool) -> None:
-    """Closes the pool of an executor that is forgotten, maybe by a thread that holds a lock of the pool: in another thread."""
+    """Closes the pool of a dropped executor in another thread, because this thread may hold a lock of the pool."""
     threading.Thread(target=pool.close, args=(False,), daemon=True).start()
 
 
