@@ -1,6 +1,6 @@
 """Canelé: message passing between processes, as fast as the hardware allows.
 
-A job is a number of processes, its ranks, started together with `canele run`. Ranks exchange messages with tags on flows, put data into
+A job is a number of processes, its ranks, which `canele run` starts together. Ranks exchange messages with tags on flows, put data into
 each other's regions, post to mailboxes, and take part in collectives:
 
     import canele, numpy
@@ -12,8 +12,8 @@ each other's regions, post to mailboxes, and take part in collectives:
 
     $ canele run -n 4 python program.py
 
-Memory (bytes, bytearray, memoryview, numpy.ndarray …) is sent and received where it lies; the functions with `object` in their name take
-any picklable object. Requests of the functions that begin with `i` can be awaited under asyncio.
+The module sends and receives memory (bytes, bytearray, memoryview, numpy.ndarray …) where it lies. The functions with `object` in their
+name take any picklable object. Tasks of asyncio can await the requests of the functions that begin with `i`.
 """
 
 from __future__ import annotations

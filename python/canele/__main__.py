@@ -1,6 +1,6 @@
-"""The command `canele`, as it belongs to this Python: `python -m canele run -n 4 program.py`.
+"""Runs the command `canele` of this Python: `python -m canele run -n 4 program.py`.
 
-It does all that `canele` does; programs whose name ends with `.py` are run by this interpreter."""
+It does all that `canele` does. This interpreter runs the programs whose name ends with `.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests under asyncio: tasks wait for them, a thread of the library makes progress and rings a bell of the event loop."""
+"""Awaits requests under asyncio: a thread of the library makes progress, and rings the bell of the event loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Waiting:
             self._listens = False
 
     def begin(self, request: _native.Request) -> bool:
-        """True if it has ended; else the bell rings once it may have."""
+        """Returns True if the request has ended. Otherwise the bell rings once it may have ended."""
         return request._test_or_notify(self._bell)
 
     def _look(self) -> None:

@@ -1,6 +1,6 @@
-"""How a process and the ranks that work for it talk: over a socket from outside of the job, over a flow inside.
+"""Connects a process with the ranks that work for it: by a socket from outside of the job, by a flow inside.
 
-Owns the kinds of messages and their shape. Only processes of the same user are listened to, because unpickling runs what a message says."""
+Owns the kinds of messages and their shape. Accepts only processes of the same user, because unpickling runs code that the sender chooses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UCRED = struct.Struct("3i")
 
 
 class Kind(enum.IntEnum):
-    """What a message is. The number of most is that of a task."""
+    """The kind of a message. The number in most kinds is that of a task."""
 
     HELLO = 1  # of a rank: its number
     SETUP = 2  # to a rank: its surroundings, and what to call first
@@ -44,7 +44,7 @@ class Order(NamedTuple):
 
 
 class Connection(Protocol):
-    """One end of the way between a rank and the process that it works for."""
+    """One end of the connection between a rank and the process that it works for."""
 
     def send(self, kind: Kind, number: int = 0, buffers: list[Any] | None = None) -> None:
         """Sends a message. Raises OSError or canele.Error if the other end is gone."""
@@ -89,14 +89,14 @@ class SocketConnection:
         return data
 
     def cut(self) -> None:
-        """Ends the connection: who receives from either end is told so."""
+        """Ends the connection. A thread that receives from either end gets an error."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
 
     def close(self) -> None:
-        """Gives the socket back. No thread receives any more; sends fail from now on."""
+        """Closes the socket. No thread receives any more, and sends fail from now on."""
         self.cut()
         with self._sends:
             self._socket.close()
@@ -162,7 +162,7 @@ class Listener:
 
 
 def connect(name: str) -> SocketConnection:
-    """Connects with the listener of a name."""
+    """Connects to the listener with this name."""
     stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         stream.connect("\0" + name)

@@ -1,6 +1,6 @@
 """Starts jobs from a process that is no rank of them.
 
-Owns the launcher's process, passes on what the ranks print, and remembers how ranks ended by the launcher's word. Never talks to a rank."""
+Owns the launcher's process, passes on the output of the ranks, and keeps the launcher's reports of how ranks ended. Never talks to a rank."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRACE = 20.0
 
 
 def find_command() -> str:
-    """Returns the path of the command `canele`: the one beside this interpreter, as the wheel installs it, or else the first in PATH."""
+    """Returns the path of the command `canele`. The one of the wheel, beside this interpreter, comes before the first one in PATH."""
     beside = os.path.join(sysconfig.get_path("scripts"), "canele")
     found = beside if os.access(beside, os.X_OK) else shutil.which("canele")
     if found is None:
@@ -48,7 +48,7 @@ class Launch:
     """A running `canele run`, whose ranks print on this process's standard output and error."""
 
     def __init__(self, options: Sequence[str], program: Sequence[str], on_end: Callable[[int], None] | None = None) -> None:
-        """Starts it. `on_end` is called with each rank that the launcher says to have failed, in a thread of this object."""
+        """Starts the launcher. A thread of this object calls `on_end` with each rank that the launcher reports as failed."""
         # In a group of its own: an interrupt from the keyboard is this process's, which decides what becomes of the job.
         self._process = subprocess.Popen(
             [find_command(), "run", *options, *program],
@@ -71,21 +71,21 @@ class Launch:
 
     @property
     def pid(self) -> int:
-        """The launcher's process."""
+        """The process number of the launcher."""
         return self._process.pid
 
     def how_rank_ended(self, rank: int, timeout: float = 2.0) -> str | None:
-        """Returns how a rank failed, in the launcher's words, which may follow the end of the rank's connection a little later."""
+        """Returns the launcher's report of how a rank failed. It may follow the end of the rank's connection a little later."""
         with self._changed:
             self._changed.wait_for(lambda: rank in self._ends or self._has_ended, timeout)
             return self._ends.get(rank)
 
     def last_lines(self) -> str:
-        """Returns the last lines of standard error of launcher and ranks."""
+        """Returns the last lines that the launcher and the ranks wrote to standard error."""
         return "\n".join(self._last_lines)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits until launcher and ranks have ended and all that they printed was passed on. Returns the exit status.
+        """Waits until the launcher and the ranks have ended and their output was passed on. Returns the exit status.
 
         Raises subprocess.TimeoutExpired."""
         status = self._process.wait(timeout)
@@ -134,7 +134,7 @@ class Launch:
 
 
 def write(name: Literal["stdout", "stderr"], text: str) -> None:
-    """Writes to this process's stream of today: notebooks and tests exchange it. A stream that fails loses the text, nothing else."""
+    """Writes to the current stream of this process, which notebooks and tests may replace. A stream that fails loses only the text."""
     stream = getattr(sys, name)
     try:
         stream.write(text)

@@ -1,4 +1,4 @@
-"""Memory for the results of calls that were given none: of the type of what a rank gives."""
+"""Makes memory for the results of calls without memory for the result. It has the type of the data that the rank gives."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def is_array(data: Any) -> bool:
-    """True of arrays and scalars of numpy."""
+    """Returns True for arrays and scalars of numpy."""
     return hasattr(data, "dtype") and hasattr(data, "__array_interface__")
 
 
 def like(data: Any) -> tuple[Any, bool]:
-    """Memory as long as `data`; whether the result is the one item in it, as of a scalar of numpy."""
+    """Returns memory as long as `data`, and True if the result is the only item in it, as for a scalar of numpy."""
     if is_array(data):
         import numpy
 
@@ -23,7 +23,7 @@ def like(data: Any) -> tuple[Any, bool]:
 
 
 def items_like(data: Any, items: int) -> Any:
-    """Memory for so many items, one behind the other."""
+    """Returns memory for `items` items of the type of `data`."""
     if is_array(data):
         import numpy
 
@@ -34,7 +34,7 @@ def items_like(data: Any, items: int) -> Any:
 
 
 def times_like(data: Any, times: int) -> Any:
-    """Memory for so many times what `data` holds."""
+    """Returns memory for `times` times the items of `data`."""
     if is_array(data):
         import numpy
 
@@ -43,7 +43,7 @@ def times_like(data: Any, times: int) -> Any:
 
 
 def count_items(data: Any) -> int:
-    """How many items `data` has, in all dimensions."""
+    """Returns the number of items of `data`, in all dimensions."""
     if is_array(data):
         return int(data.size)
     view = memoryview(data)
@@ -51,7 +51,7 @@ def count_items(data: Any) -> int:
 
 
 def part_of(memory: Any, begin: int, end: int, shape: Sequence[int]) -> Any:
-    """Items of one-dimensional memory, without a copy; of an array as rows of a shape."""
+    """Returns a part of one-dimensional memory, without a copy. The part of an array gets rows of `shape`."""
     if is_array(memory):
         return memory[begin:end].reshape(-1, *shape) if shape and math.prod(shape) else memory[begin:end]
     if isinstance(memory, array.array):
@@ -60,12 +60,12 @@ def part_of(memory: Any, begin: int, end: int, shape: Sequence[int]) -> Any:
 
 
 def row_shape(data: Any) -> tuple[int, ...]:
-    """The dimensions of an array but the first."""
+    """Returns the dimensions of an array but the first."""
     return tuple(in_rows(data).shape[1:]) if is_array(data) else ()
 
 
 def in_rows(data: Any) -> Any:
-    """The same array, if its rows lie one behind the other: the parts of a result are rows."""
+    """Returns the array. Raises BufferError unless its rows lie one behind the other, because the parts of a result are rows."""
     if not data.flags.c_contiguous:
         raise BufferError(f"an array of shape {data.shape} does not lie in C's order: give numpy.ascontiguousarray of it, or memory for the result")
     return data

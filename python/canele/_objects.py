@@ -1,4 +1,4 @@
-"""Reductions of objects, by messages: in the order of ranks, whatever the operation."""
+"""Reduces objects by messages, in the order of ranks for each operation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAG = 1
 
 
 def _chosen(smaller: bool) -> _Combine:
-    """The smaller or the larger of two values, or of each two items of arrays."""
+    """Returns the function that chooses the smaller or the larger of two values, or of each two items of arrays."""
 
     def combine(a: Any, b: Any) -> Any:
         if _memory.is_array(a):
@@ -40,7 +40,7 @@ def _logical(name: str, of_truth: _Combine) -> _Combine:
 
 
 def _located(is_better: _Combine) -> _Combine:
-    """Of two pairs (value, index) that with the better value; of equal values, with the smaller index."""
+    """Returns the function that chooses the pair (value, index) with the better value. If the values are equal, it chooses the smaller index."""
 
     def combine(a: Any, b: Any) -> Any:
         if _memory.is_array(a):
@@ -57,7 +57,7 @@ def _located(is_better: _Combine) -> _Combine:
 
 
 def _located_items(is_better: _Combine, a: Any, b: Any) -> Any:
-    """The same of arrays of structures with two fields."""
+    """Chooses the better pair at each place of two arrays of structures with two fields."""
     import numpy
 
     names = a.dtype.names
@@ -86,7 +86,7 @@ _COMBINE: dict[Op, _Combine] = {
 
 
 class _Failed:
-    """In place of a value: why there is none. All ranks that would get the value raise it, so that none waits for it in vain."""
+    """Stands for a value that could not be computed, and has the error. All ranks that would get the value raise the error."""
 
     def __init__(self, error: Exception, rank: int) -> None:
         error.add_note(f"(in a reduction, raised by rank {rank})")
@@ -112,7 +112,7 @@ def _combine_of(flow: Flow, op: Op | _Combine) -> _Combine:
 
 
 def _given(result: Any, value: Any) -> Any:
-    """The value, or nothing once it is in the memory for it."""
+    """Returns the value, or puts it into `result` and returns None."""
     if isinstance(value, _Failed):
         raise value.error
     if result is None:
@@ -122,7 +122,7 @@ def _given(result: Any, value: Any) -> Any:
 
 
 def _at_first(flow: Flow, value: Any, combine: _Combine) -> Any:
-    """The reduction, on rank 0 of a flow of messages: each rank adds what those behind it have reduced."""
+    """Returns the reduction on rank 0 of a flow of messages. Each rank combines its value with the reductions of the ranks behind it."""
     rank, size, step = flow.rank, flow.size, 1
     while step < size:
         if rank & step:
@@ -150,7 +150,7 @@ def allreduce(flow: Flow, data: Any, result: Any, op: Op | _Combine) -> Any:
 
 
 def _scanned(flow: Flow, value: Any, combine: _Combine) -> Any:
-    """The reduction of the values of all ranks up to this one."""
+    """Returns the reduction of the values of all ranks up to this one."""
     rank, size, step = flow.rank, flow.size, 1
     while step < size:
         send = flow.isend_object(rank + step, _TAG, value) if rank + step < size else None
@@ -188,7 +188,7 @@ def reduce_scatter(flow: Flow, data: Any, result: Any, op: Op | _Combine, counts
 
 
 def _parts_of(data: Any, size: int, counts: Sequence[int] | None) -> list[Any]:
-    """What is for each rank: parts of an array, or the objects of a sequence."""
+    """Returns the data for each rank: parts of an array, or the objects of a sequence."""
     if counts is None and not _memory.is_array(data):
         return list(data)
     if counts is None:

@@ -1,6 +1,6 @@
-"""Objects, functions and exceptions as bytes for another process.
+"""Packs objects, functions and exceptions as bytes for another process.
 
-What is packed is a list of buffers: a pickle (protocol 5), and large buffers beside it, where they lie. Owns how exceptions travel with
+A packed object is a list of buffers: a pickle (protocol 5), and large buffers beside it, where they lie. Owns how exceptions travel with
 their traceback, and how a process gets the main module of another one. Never sends anything."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def cloudpickle() -> Any:
 
 
 def pack(obj: Any) -> list[Any]:
-    """Packs an object: by pickle, or by cloudpickle, if that is installed, what pickle cannot, or what another process could not import.
+    """Packs an object by pickle. Uses cloudpickle, if it is installed, where pickle fails or another process could not import the function.
 
     Raises Unpicklable."""
     by_value = cloudpickle()
@@ -59,7 +59,7 @@ def dump(dumps: Any, obj: Any) -> list[Any]:
 
 
 def unpack(buffers: Buffers) -> Any:
-    """Makes the object of buffers, which it may go on to use.
+    """Returns the object of the buffers. The object may keep using them.
 
     Raises Unpicklable."""
     try:
@@ -93,7 +93,7 @@ class RemoteTraceback(Exception):
 
 
 class RemoteError(Exception):
-    """Stands for an exception that cannot be pickled, or not loaded again: its type and text."""
+    """Stands for an exception that cannot be pickled or loaded again. Has its type and text."""
 
 
 def pack_exception(error: BaseException) -> list[Any]:
@@ -108,7 +108,7 @@ def pack_exception(error: BaseException) -> list[Any]:
 
 
 def unpack_exception(buffers: Buffers) -> BaseException:
-    """Makes the exception, with its traceback as its cause."""
+    """Returns the exception, with its traceback as its cause."""
     try:
         error, text = unpack(buffers)
     except Unpicklable as failure:
@@ -119,7 +119,7 @@ def unpack_exception(buffers: Buffers) -> BaseException:
 
 
 def main_of_process() -> dict[str, str] | None:
-    """Returns by what another process can import this one's main module; None in a notebook or an interactive session."""
+    """Returns the name or path by which another process imports this one's main module. Returns None in a notebook or an interactive session."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:
@@ -145,7 +145,7 @@ def import_main(main: dict[str, str] | None) -> None:
 
 
 def pack_surroundings() -> bytes:
-    """Packs what another process needs to load this one's functions: where modules are found, the arguments, the main module."""
+    """Packs the surroundings that another process needs to load this one's functions: module paths, arguments, main module."""
     # Objects come back from there under this name.
     sys.modules[MAIN] = sys.modules["__main__"]
     return pickle.dumps((sys.path, sys.argv, main_of_process()))

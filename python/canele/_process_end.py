@@ -1,4 +1,4 @@
-"""How a process that is no child of this one has ended. Owns the descriptors by which the kernel tells it, from Linux 6.15 on."""
+"""Finds out how a process that is no child of this one has ended. Owns the descriptors that the kernel offers for it, from Linux 6.15 on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REAP_TIME, LOOK_INTERVAL = 2.0, 0.01
 
 
 def open_process(pid: int) -> int | None:
-    """Returns a descriptor of a process of this host, or None if it has ended or the kernel cannot."""
+    """Returns a descriptor of a process of this host. Returns None if the process has ended, or if the kernel has no such descriptors."""
     try:
         return os.pidfd_open(pid)
     except OSError:

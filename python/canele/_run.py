@@ -1,4 +1,4 @@
-"""Jobs started from a program or a notebook: `canele.run`."""
+"""Starts jobs from a program or a notebook: `canele.run`."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def run(
 ) -> list[Result] | None:
     """Runs a function or a script as a job of `n` ranks on this host, and waits for it.
 
-    Of a function each rank computes `program(*args, **kwargs)`; the results are returned in the order of ranks. It is sent to the ranks by
-    pickle, or by cloudpickle, if that is installed and needed, and usually begins with `with canele.Job() as job:`. A script, whose
-    arguments are `args`, returns nothing. What ranks print goes to sys.stdout and sys.stderr of this process. `options` are further ones
-    of `canele run`.
+    If `program` is a function, each rank computes `program(*args, **kwargs)`, and the results are returned in the order of ranks. The
+    function usually begins with `with canele.Job() as job:`. It is sent to the ranks by pickle, or by cloudpickle if that is installed and
+    needed. If `program` is a script, its arguments are `args`, and None is returned. The output of the ranks goes to sys.stdout and
+    sys.stderr of this process. `options` are further options of `canele run`.
 
         def ranks():
             with canele.Job() as job:
@@ -47,8 +47,8 @@ def run(
 
         canele.run(ranks, n=4)
 
-    Raises RankFailed if a rank fails, with the exception of that rank and its traceback as the cause; Deadline after `timeout` seconds;
-    Unpicklable if the function cannot be sent; LauncherError if there is no command `canele`, or this process is a rank."""
+    Raises RankFailed if a rank fails. Its cause is the exception of that rank, with its traceback. Raises Deadline after `timeout` seconds.
+    Raises Unpicklable if the function cannot be sent. Raises LauncherError if there is no command `canele`, or this process is a rank."""
     from canele._launch import refuse_in_rank
 
     refuse_in_rank("canele.run", "call it from a program that is started alone")
@@ -74,7 +74,7 @@ class ScriptJob:
         self.launch = Launch(options, program, self.ended.append)
 
     def wait(self) -> None:
-        """Waits until all ranks have ended well. An exception, KeyboardInterrupt too, ends the job."""
+        """Waits until all ranks have ended without a failure. An exception, also KeyboardInterrupt, ends the job."""
         try:
             status = self.launch.wait()
         except BaseException:
@@ -137,7 +137,7 @@ class FunctionJob(ScriptJob):
         return [self._results[rank] for rank in range(self.ranks)]
 
     def _error_of_ranks(self, failure: RankFailed | None) -> RankFailed:
-        """Makes the error of the rank that failed first: the launcher knows which, and the others may have failed because of it."""
+        """Makes the error of the rank that failed first, as the launcher reports it. Other ranks may have failed because of it."""
         from canele._packing import describe
 
         rank = failure.rank if failure and failure.rank is not None else next(iter(self._errors), None)

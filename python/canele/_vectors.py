@@ -1,4 +1,4 @@
-"""Collectives in which ranks have parts of their own lengths, with what the caller leaves out: counts and memory."""
+"""Collectives whose parts have different lengths. Adds the counts and the memory that the caller leaves out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from canele._native import Flow
 
 
 def _parts(memory: Any, counts: Sequence[int], shape: Sequence[int]) -> list[Any]:
-    """The parts of memory that was filled."""
+    """Returns the parts of filled memory."""
     parts, begin = [], 0
     for count in counts:
         parts.append(_memory.part_of(memory, begin, begin + count, shape))
@@ -37,7 +37,7 @@ def allgatherv(flow: Flow, data: Any, all: Any, counts: Sequence[int] | None) ->
 
 
 def scatter(flow: Flow, root: int, all: Any) -> Any:
-    """scatter() into new memory: the root tells what it is like."""
+    """Does scatter() into new memory. The root first sends its type and length."""
     told: Any = None
     if flow.rank == root:
         if all is None:
@@ -81,7 +81,7 @@ def scatterv(flow: Flow, root: int, all: Any, counts: Sequence[int] | None, data
 
 
 def _joined(parts: Sequence[Any]) -> tuple[list[int], Any]:
-    """One memory with all parts, and how many items each has."""
+    """Returns the number of items of each part, and one memory with all parts."""
     counts = [_memory.count_items(part) for part in parts]
     if parts and _memory.is_array(parts[0]):
         import numpy

@@ -1,6 +1,6 @@
-"""What a rank does that works for another process: it sets itself up, computes tasks one after the other, and stops.
+"""Runs a rank that works for another process: the rank sets itself up, computes tasks one after the other, and stops.
 
-Owns the order of these. A thread receives, so that the end of the other process is noticed while a task computes."""
+Owns this order. A thread receives, so the rank notices the end of the other process while a task computes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CALLER_GONE = 1
 
 
 def serve(connection: Connection) -> int:
-    """Works until it is told to stop. Returns the exit status."""
+    """Works until the other process tells the rank to stop. Returns the exit status."""
     # An interrupt ends the rank at once; a task that wants it sets its own handler.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
@@ -57,7 +57,7 @@ def compute(buffers: list[Any]) -> Any:
 
 
 def receive(connection: Connection, orders: queue.SimpleQueue[Order]) -> None:
-    """Receives until the rank is to stop; ends the rank if its caller is gone."""
+    """Receives until the message that stops the rank. Ends the rank if its caller is gone."""
     while True:
         try:
             order = connection.receive()
@@ -70,7 +70,7 @@ def receive(connection: Connection, orders: queue.SimpleQueue[Order]) -> None:
 
 
 def flush() -> None:
-    """Passes on what was printed so far. A stream that fails loses the text, nothing else."""
+    """Passes on the output so far. A stream that fails loses only the text."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -83,7 +83,7 @@ START = "import sys; sys.path.append(sys.argv.pop(1)); from canele._worker impor
 
 
 def command(name: str) -> Sequence[str]:
-    """Returns the program of a rank that works for the process that listens under a name."""
+    """Returns the program of a rank for the listener with this name."""
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return [sys.executable, "-P", "-c", START, folder, name]
 

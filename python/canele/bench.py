@@ -4,8 +4,8 @@
   canele run -n 2 python -m canele.bench        one round, between ranks 0 and 1 of this job
   canele run -n 2 python -m canele.bench --library mpi4py
 
-One-way times are half of the shortest mean round trip of several batches. A round starts a job for each library, so that what the machine
-does meanwhile meets all of them; the table has medians of rounds, and how far the middle half of them spreads."""
+A one-way time is half of the shortest mean round trip of several batches. A round starts a job for each library, so that other load of
+the machine affects all of them. The table has medians of rounds, and half of the spread of the middle half of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Exchange = Callable[[], None]
 
 
 def memory(length: int) -> tuple[object, object]:
-    """What is sent and what is received into: arrays of numpy if there is numpy."""
+    """Returns memory to send and memory to receive into: arrays of numpy if there is numpy."""
     try:
         import numpy
     except ImportError:
@@ -38,12 +38,12 @@ def memory(length: int) -> tuple[object, object]:
 
 
 def sample() -> object:
-    """An object as programs send it."""
+    """Returns an object like those that programs send."""
     return {"step": 17, "values": [1.5, 2.5, 3.5], "name": "residual"}
 
 
 def of_canele(job: object) -> dict[str, tuple[Exchange, int]]:
-    """For each case a round trip as this rank takes part in it, and how many of them are a batch."""
+    """Returns for each case this rank's part of a round trip, and the number of round trips in a batch."""
     world = job.world  # type: ignore[attr-defined]
     me = world.rank
     send, recv, send_object, recv_object = world.send, world.recv, world.send_object, world.recv_object
@@ -111,7 +111,7 @@ def cases(
 
 
 def measure(quick: bool, measured: dict[str, tuple[Exchange, int]]) -> dict[str, float]:
-    """Seconds of one way, by case."""
+    """Returns the seconds of one way, by case."""
     times = {}
     for name, (exchange, count) in measured.items():
         if quick:
@@ -147,7 +147,7 @@ def run_rank(library: str, quick: bool, as_json: bool) -> None:
 
 
 def table(results: dict[str, list[dict[str, float]]]) -> str:
-    """Medians of rounds, in microseconds."""
+    """Returns a table of medians of rounds, in microseconds."""
     libraries = list(results)
     names = list(results[libraries[0]][0])
     width = max(map(len, names)) + 2

@@ -13,9 +13,9 @@ __all__ = ["Cart", "choose_dims"]
 
 
 class Cart:
-    """A grid of ranks, made by Flow.cart(). Its flow numbers them row by row: the last coordinate counts fastest.
+    """A grid of ranks, made by Flow.cart(). Its flow numbers the ranks row by row: the last coordinate counts fastest.
 
-    Where the grid ends there is None in place of a rank.
+    Beyond the ends of the grid there is None in place of a rank.
     """
 
     def __init__(self, flow: Flow, dims: Sequence[int], periods: Sequence[bool]) -> None:
@@ -35,21 +35,21 @@ class Cart:
 
     @property
     def periods(self) -> tuple[bool, ...]:
-        """Whether each dimension is closed to a ring."""
+        """True for each dimension that is closed to a ring."""
         return self._periods
 
     @property
     def rank(self) -> int:
-        """This process's number in the grid."""
+        """The number of this process in the grid."""
         return self._flow.rank
 
     @property
     def coords(self) -> tuple[int, ...]:
-        """Where this rank is."""
+        """The coordinates of this rank."""
         return self.coords_of(self.rank)
 
     def coords_of(self, rank: int) -> tuple[int, ...]:
-        """Where a rank is. Raises ValueError if it is not in the grid."""
+        """Returns the coordinates of a rank. Raises ValueError if the rank is not in the grid."""
         if not 0 <= rank < self._flow.size:
             raise ValueError(f"rank {rank} is not in a grid of {self._flow.size} ranks: give one from 0 to {self._flow.size - 1}")
         coords = []
@@ -59,7 +59,7 @@ class Cart:
         return tuple(reversed(coords))
 
     def rank_of(self, coords: Sequence[int]) -> int | None:
-        """Which rank is there. In periodic dimensions coordinates come in again at the other end; elsewhere outside there is none.
+        """Returns the rank at the coordinates, or None if they lie outside of the grid. In a periodic dimension they continue at the other end.
 
         Raises ValueError unless there is one coordinate for each dimension.
         """
@@ -75,7 +75,7 @@ class Cart:
         return rank
 
     def shift(self, dim: int, by: int = 1) -> tuple[int | None, int | None]:
-        """From whom this rank gets and to whom it gives what is shifted by so many places along a dimension.
+        """Returns the rank that sends to this one and the rank that receives from it, in a shift by `by` places along a dimension.
 
         Raises ValueError if there is no such dimension.
         """
@@ -90,11 +90,11 @@ class Cart:
 
     @property
     def neighbours(self) -> tuple[int | None, ...]:
-        """Along each dimension the rank before and the rank behind this one."""
+        """The ranks before and behind this one, for each dimension."""
         return tuple(self._step(dim, by) for dim in range(len(self._dims)) for by in (-1, 1))
 
     def sub(self, remain: Sequence[bool]) -> Cart:
-        """The grid of the dimensions that remain that this rank is in. All ranks call it.
+        """Makes the grid of this rank's row along the dimensions that `remain`. All ranks call sub().
 
         Raises ValueError unless there is one truth value for each dimension.
         """
@@ -113,14 +113,14 @@ class Cart:
         return self._start(data, result, is_same=False)
 
     def ineighbour_gather(self, data: Any, result: Any) -> Request:
-        """Starts neighbour_gather() into memory that is given."""
+        """Starts neighbour_gather() into the memory `result`."""
         return self._start(data, result, is_same=True)
 
     def neighbour_exchange(self, data: Any, result: Any = None) -> Any:
-        """Gives each of the neighbours its part of `data`, and gets a part from each in `result`, both in the order of `neighbours`.
+        """Sends each neighbour its part of `data`, and receives a part from each in `result`, both in the order of `neighbours`.
 
-        Both have 2 equal parts for each dimension, as an array of shape (2 * dimensions, …). The part of a neighbour that is not there stays as
-        it is. Without `result` a copy of `data` is filled and returned. Raises LengthMismatch if types or lengths do not fit.
+        Both have 2 equal parts for each dimension, such as an array of shape (2 * dimensions, …). Beyond the ends of the grid the part keeps
+        its values. Without `result` the call fills and returns a copy of `data`. Raises LengthMismatch if types or lengths do not fit.
         """
         memory = result
         if memory is None:
@@ -130,9 +130,9 @@ class Cart:
         return memory if result is None else None
 
     def neighbour_gather(self, data: Any, result: Any = None) -> Any:
-        """Gives `data` to each of the neighbours, and gets theirs in the parts of `result`, in the order of `neighbours`.
+        """Sends `data` to each neighbour, and receives the neighbours' data in the parts of `result`, in the order of `neighbours`.
 
-        Without `result` a list is returned, with None in place of a neighbour that is not there.
+        Without `result` the call returns a list, which has None beyond the ends of the grid.
         """
         if result is not None:
             self.ineighbour_gather(data, result).wait()
@@ -165,7 +165,7 @@ def _bytes_of(memory: Any) -> int:
 
 
 def _places(total: int, places: int) -> list[tuple[int, int]]:
-    """Offset and bytes of equal parts."""
+    """Returns the offset and the bytes of each of the equal parts."""
     if places and total % places:
         raise ValueError(f"{total} bytes cannot be {places} equal parts, one for each neighbour")
     length = total // places if places else 0
@@ -173,10 +173,10 @@ def _places(total: int, places: int) -> list[tuple[int, int]]:
 
 
 def choose_dims(ranks: int, dims: int | Iterable[int]) -> tuple[int, ...]:
-    """Sizes of the dimensions of a grid of so many ranks, as close to each other as can be, the larger ones first.
+    """Returns the sizes of the dimensions of a grid of `ranks` ranks. They are as equal as possible, the larger ones first.
 
-    `dims` is the number of dimensions, or their sizes, of which those that are 0 are chosen. Raises ValueError if the given sizes do not
-    divide the number of ranks.
+    `dims` is the number of dimensions, or has the size of each. A size of 0 is chosen. Raises ValueError if the given sizes do not divide
+    the number of ranks.
     """
     wanted = [0] * dims if isinstance(dims, int) else list(dims)
     if any(dim < 0 for dim in wanted):
@@ -191,7 +191,7 @@ def choose_dims(ranks: int, dims: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _balanced(n: int, parts: int, most: int) -> list[int]:
-    """The factors of n, none above `most`: with the smallest largest one, then the smallest second, and so on. None if there are none."""
+    """Returns `parts` factors of n, none above `most`, or an empty list. The first one is as small as possible, then the second, and so on."""
     if parts == 1:
         return [n] if n <= most else []
     for factor in (factor for factor in range(1, min(n, most) + 1) if n % factor == 0 and factor**parts >= n):

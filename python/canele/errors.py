@@ -12,7 +12,7 @@ __all__ = [
 
 
 class Error(RuntimeError):
-    """Any error of Canelé. `rank` is the rank that it is about, or None."""
+    """The base of all errors of Canelé. `rank` is the rank that the error is about, or None."""
 
     rank: int | None = None
 
@@ -22,7 +22,7 @@ class Deadline(Error, TimeoutError):
 
 
 class PeerLost(Error):
-    """There is no communication with a rank any more."""
+    """This rank can no longer communicate with another rank."""
 
 
 class PeerFailed(PeerLost):
@@ -30,7 +30,7 @@ class PeerFailed(PeerLost):
 
 
 class Unreachable(PeerLost):
-    """There is no way to the rank."""
+    """No connection to the rank is possible."""
 
 
 class CutOff(PeerLost):
@@ -38,23 +38,23 @@ class CutOff(PeerLost):
 
 
 class PeerFinished(PeerLost):
-    """The rank has finished its part of the job in good order."""
+    """The rank has finished its part of the job."""
 
 
 class NoSenderLeft(Error):
-    """A message of any rank was waited for, and no rank is left that could send one."""
+    """The call waits for a message of any rank, but no rank is left that could send one."""
 
 
 class Truncated(Error, ValueError):
-    """The message is longer than the memory to receive it into. It is lost; nothing else is harmed."""
+    """The message is longer than the memory that receives it. Only this message is lost."""
 
 
 class Cancelled(Error):
-    """The operation was withdrawn."""
+    """The program has withdrawn the operation."""
 
 
 class RegionLost(Error):
-    """A region that a message was copied from or to is gone."""
+    """The region of a message in transfer is gone."""
 
 
 class NoSuchRank(Error, ValueError):
@@ -70,11 +70,11 @@ class OutOfRange(Error, IndexError):
 
 
 class OutOfMemory(Error, MemoryError):
-    """Memory could not be had."""
+    """There is not enough memory."""
 
 
 class NetworkError(Error, ConnectionError):
-    """A peer cannot be connected, or an address not be listened on."""
+    """This process cannot connect to a peer, or cannot listen on an address."""
 
 
 class LauncherError(Error):
@@ -82,11 +82,11 @@ class LauncherError(Error):
 
 
 class NameTaken(Error, ValueError):
-    """The name was published before; names are published once in a job."""
+    """A rank has published this name before. A name can be published once in a job."""
 
 
 class Refused(Error):
-    """The owner of memory on another host could not do what it was asked for."""
+    """The owner of memory on another host could not do the requested operation."""
 
 
 class MailboxClosed(Error):
@@ -94,15 +94,15 @@ class MailboxClosed(Error):
 
 
 class Forked(Error):
-    """The call was made in a forked child, which takes no part in the job."""
+    """A forked child has made the call, but takes no part in the job."""
 
 
 class Finished(Error):
-    """The job was finished by this rank."""
+    """This rank has finished the job."""
 
 
 class RankFailed(Error):
-    """A rank of a job that `canele.run` started has failed, and with it the job. Its exception, if it raised one, is the cause."""
+    """A rank of a job that `canele.run` started has failed, and so has the job. If the rank raised an exception, this is the cause."""
 
 
 class Unpicklable(Error, pickle.PicklingError):

@@ -13,7 +13,7 @@ __all__ = ["RemoteArray"]
 
 
 def local_array(region: Region, dtype: Any, shape: int | Sequence[int] | None, offset: int) -> Any:
-    """The array of Region.array()."""
+    """Returns the array of Region.array()."""
     import numpy
 
     item = numpy.dtype(dtype)
@@ -31,9 +31,9 @@ def local_array(region: Region, dtype: Any, shape: int | Sequence[int] | None, o
 class RemoteArray:
     """An array in a region of any rank, made by RemoteRegion.array(): `array[2:5]` reads, `array[2:5] = values` writes.
 
-    Indices are numbers, slices and `…`, as of numpy. Each stretch of items without gaps is one get or put: slices of whole rows are fastest.
-    What is written is in the owner's memory on return. Raises OutOfRange beyond the region, which counts in whole pages on the owner's host;
-    IndexError; and what RemoteRegion.put() raises.
+    Indices are numbers, slices and `…`, as in numpy. Each stretch of items without gaps is one get or put: slices of whole rows are fastest.
+    On return the written values are in the owner's memory. Raises IndexError and the errors of RemoteRegion.put(). Raises OutOfRange beyond
+    the region. On the owner's host a region extends to the end of its last page.
     """
 
     def __init__(self, remote: RemoteRegion, dtype: Any, shape: int | Sequence[int], offset: int = 0) -> None:
@@ -46,22 +46,22 @@ class RemoteArray:
 
     @property
     def remote(self) -> RemoteRegion:
-        """The region."""
+        """The region that contains the array."""
         return self._remote
 
     @property
     def owner(self) -> int:
-        """The rank whose memory it is."""
+        """The rank that owns the region."""
         return self._remote.owner
 
     @property
     def dtype(self) -> Any:
-        """The type of its items, of numpy."""
+        """The numpy type of the items."""
         return self._dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """The size of each dimension."""
         return self._shape
 
     def __len__(self) -> int:
@@ -87,15 +87,15 @@ class RemoteArray:
         self._move(selection, data.reshape(selection.counts), self._remote.put)
 
     def put(self, key: Any, value: Any) -> None:
-        """The same as `array[key] = value`."""
+        """Does what `array[key] = value` does."""
         self[key] = value
 
     def get(self, key: Any) -> Any:
-        """The same as `array[key]`."""
+        """Returns `array[key]`."""
         return self[key]
 
     def _move(self, selection: _Selection, data: Any, move: Any) -> None:
-        """Moves each stretch between the region and contiguous memory."""
+        """Copies each stretch between the region and contiguous memory."""
         item = self._dtype.itemsize
         flat = data.reshape(-1)
         for number, at in enumerate(selection.starts()):
@@ -129,7 +129,7 @@ class _Selection:
                 break
 
     def starts(self) -> Iterator[int]:
-        """The place of the first item of each stretch, counted in items from the array's first."""
+        """Yields the place of the first item of each stretch, counted in items from the array's first."""
         inner = sum(self._ranges[place][0] * self._strides[place] for place in range(self._outer, len(self._ranges)))
         return self._from(0, inner)
 
@@ -143,7 +143,7 @@ class _Selection:
 
 
 def _indices(shape: Sequence[int], key: Any) -> list[Any]:
-    """One index for each dimension."""
+    """Returns one index for each dimension."""
     keys = list(key) if isinstance(key, tuple) else [key]
     if keys.count(...) > 1 or len(keys) - keys.count(...) > len(shape):
         raise IndexError(f"{len(keys)} indices do not fit an array of {len(shape)} dimensions")
@@ -153,7 +153,7 @@ def _indices(shape: Sequence[int], key: Any) -> list[Any]:
 
 
 def _range_of(index: Any, length: int) -> tuple[int, int, int, bool]:
-    """First index, step, number of indices, and whether the dimension is kept."""
+    """Returns the first index, the step, the number of indices, and True if the dimension is kept."""
     if isinstance(index, slice):
         chosen = range(*index.indices(length))
         return chosen.start, chosen.step, len(chosen), True

@@ -9,7 +9,8 @@ use crate::context::Context;
 use crate::job::left;
 use crate::wait::{deadline, in_portions};
 
-/// One end of a virtual channel to a peer; made by Job.channel(). Messages are received in the order in which the peer sent them.
+/// One end of a channel to a peer, made by Job.channel(). A rank receives the messages of a channel in the order in which the peer sent
+/// them.
 #[pyclass(frozen, module = "canele")]
 pub struct Channel {
     _context: Arc<Context>,
@@ -38,15 +39,15 @@ impl Channel {
         self.channel.peer().0
     }
 
-    /// Its number.
+    /// The number of the channel.
     #[getter]
     fn number(&self) -> u32 {
         self.channel.number()
     }
 
-    /// Sends `data`. On return it may be changed.
+    /// Sends `data`. The caller may change `data` after the return.
     ///
-    /// Raises PeerFailed, PeerFinished; Deadline after `timeout` seconds: then nothing was sent.
+    /// Raises PeerFailed and PeerFinished. Raises Deadline after `timeout` seconds; then nothing was sent.
     #[pyo3(signature = (data, timeout=None))]
     fn send(&self, py: Python<'_>, data: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
         let buffer = Buffer::of(data)?;
@@ -54,9 +55,9 @@ impl Channel {
         in_portions(py, deadline(timeout)?, attempt, |_| Ok(()))
     }
 
-    /// Receives the next message into writable memory `data`; returns how many bytes it had.
+    /// Receives the next message into writable memory `data`. Returns its length in bytes.
     ///
-    /// Raises Truncated if it is longer than `data` (it is lost); PeerFailed, PeerFinished, Deadline.
+    /// Raises Truncated if the message is longer than `data`; the message is lost then. Raises PeerFailed, PeerFinished and Deadline.
     #[pyo3(signature = (data, timeout=None))]
     fn recv(&self, py: Python<'_>, data: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<usize> {
         let mut buffer = Buffer::to_fill(data)?;
@@ -77,7 +78,7 @@ impl Channel {
         )
     }
 
-    /// Receives one message into the memory of several objects, one after the other; returns how many bytes it had.
+    /// Receives one message into the memory of several objects, one after the other. Returns its length in bytes.
     #[pyo3(signature = (list, timeout=None))]
     fn recv_list(&self, py: Python<'_>, list: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<usize> {
         let mut buffers = list_of(list, Buffer::to_fill)?;

@@ -86,7 +86,7 @@ pub fn check(py: Python<'_>, what: &'static str, given: usize, needed: usize) ->
 
 #[pymethods]
 impl Flow {
-    /// Starts a barrier: the request ends once all ranks have called it.
+    /// Starts a barrier. Its request ends once all ranks have called ibarrier().
     fn ibarrier(&self, py: Python<'_>) -> PyResult<Request> {
         self.start(py, Shape::new(Operation::Barrier, 0), None, (None, None))
     }
@@ -126,7 +126,7 @@ impl Flow {
         }
     }
 
-    /// Starts scatter() into memory that is given.
+    /// Starts scatter() into the memory `data`.
     fn iscatter(
         &self,
         py: Python<'_>,
@@ -177,23 +177,24 @@ impl Flow {
         Ok(request.giving(made))
     }
 
-    /// Returns once all ranks have called it.
+    /// Waits until all ranks have called barrier().
     ///
     /// All ranks make the same calls of collectives on a flow in the same order, with the same lengths, roots and operations. Once a rank
-    /// has died every collective raises PeerFailed, naming it.
+    /// has died, every collective raises PeerFailed, which names the rank.
     fn barrier(&self, py: Python<'_>) -> PyResult<()> {
         self.ibarrier(py)?.finish(py)
     }
 
-    /// Gives all ranks the memory of rank `root`: its `data` is sent, that of the others filled. All have the same length.
+    /// Sends the memory `data` of rank `root` to all ranks, which receive it in their `data`. The memory has the same length on all ranks.
     fn broadcast(&self, py: Python<'_>, root: i64, data: Data<'_, '_>) -> PyResult<()> {
         self.ibroadcast(py, root, data)?.finish(py)
     }
 
-    /// Gathers the memory of all ranks, in the order of ranks, in `all` at rank `root`, which is size times as long; elsewhere `all` is
-    /// not used. If the root gives no `all`, new memory of the type of `data` is returned there: arrays get a first dimension of size ranks.
+    /// Gathers the memory of all ranks in `all` at rank `root`, in the order of ranks. The length of `all` is that of `data` times the
+    /// number of ranks. The other ranks' `all` is not used.
     ///
-    /// Raises LengthMismatch if `all` has another type or length.
+    /// If the root gives no `all`, it is returned new memory of the type of `data`. An array gets a new first dimension, whose size is the
+    /// number of ranks. Raises LengthMismatch if `all` has another type or length.
     #[pyo3(signature = (root, data, all=None))]
     fn gather<'py>(
         &self,
@@ -205,10 +206,10 @@ impl Flow {
         self.igather(py, root, data, all)?.complete(py)
     }
 
-    /// Gives each rank its part of `all` at rank `root`, in the order of ranks; elsewhere `all` is not used and may be None.
+    /// Sends each rank its part of the root's `all`, in the order of ranks. The other ranks' `all` is not used and may be None.
     ///
-    /// If `data` is None, on all ranks, the part is returned in new memory of the type of `all`, without the first dimension of an array.
-    /// Raises LengthMismatch if `data` has another type than `all`, or not the length of a part.
+    /// If all ranks give None as `data`, the part is returned in new memory of the type of `all`. A part of one row is returned without the
+    /// first dimension of an array. Raises LengthMismatch if `data` has another type than `all`, or another length than the part.
     #[pyo3(signature = (root, all=None, data=None))]
     fn scatter<'py>(
         slf: &Bound<'py, Self>,
@@ -222,10 +223,11 @@ impl Flow {
         }
     }
 
-    /// Gathers the memory of all ranks, in the order of ranks, in `all` on all ranks, which is size times as long; if there is none, in
-    /// new memory of the type of `data`, which is returned: arrays get a first dimension of size ranks.
+    /// Gathers the memory of all ranks in `all` on every rank, in the order of ranks. The length of `all` is that of `data` times the
+    /// number of ranks.
     ///
-    /// Raises LengthMismatch if `all` has another type or length.
+    /// Without `all` the call returns new memory of the type of `data`. An array gets a new first dimension, whose size is the number of
+    /// ranks. Raises LengthMismatch if `all` has another type or length.
     #[pyo3(signature = (data, all=None))]
     fn allgather<'py>(
         &self,
@@ -236,11 +238,12 @@ impl Flow {
         self.iallgather(py, data, all)?.complete(py)
     }
 
-    /// Gives each rank its part of `data`, and gets a part from each rank in `result`, both in the order of ranks. Without `result` new memory is
-    /// returned.
+    /// Sends each rank its part of `data`, and receives a part from each rank in `result`. The parts are in the order of ranks. Without
+    /// `result` the call returns new memory.
     ///
-    /// A list or tuple of one object for each rank, as of arrays of different lengths, is exchanged as alltoall_objects() does. Raises
-    /// LengthMismatch if `result` has another type or length than `data`, or that is no multiple of the number of ranks.
+    /// `data` may also be a list or tuple with one object for each rank, such as arrays of different lengths. The call then does what
+    /// alltoall_objects() does. Raises LengthMismatch if the type or length of `result` differs from that of `data`. Raises it, too, if the
+    /// length is no multiple of the number of ranks.
     #[pyo3(signature = (data, result=None))]
     fn alltoall<'py>(
         &self,

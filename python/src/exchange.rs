@@ -7,10 +7,11 @@ use crate::wait::deadline;
 
 #[pymethods]
 impl Flow {
-    /// Sends `data` to rank `to` with `send_tag` and receives a message of `source` with `recv_tag` into writable memory `into`, at the same
-    /// time, so that ranks can do so in a ring. Returns the Status of the message that was received.
+    /// Sends `data` to rank `to` with `send_tag`, and at the same time receives a message of `source` with `recv_tag` into writable memory
+    /// `into`. All ranks of a ring may call it at once. Returns the Status of the received message.
     ///
-    /// Raises what send() and recv() raise; Deadline after `timeout` seconds: the receive is withdrawn, the message that was sent may arrive.
+    /// Raises the errors of send() and recv(). Raises Deadline after `timeout` seconds. The receive is withdrawn then, but the sent message
+    /// may still arrive.
     #[pyo3(signature = (to, send_tag, data, source, recv_tag, into, timeout=None))]
     #[expect(clippy::too_many_arguments, reason = "both halves of an exchange")]
     fn sendrecv(
@@ -33,7 +34,8 @@ impl Flow {
         receive.result(py)
     }
 
-    /// The same with objects: returns the object that was received.
+    /// Sends an object to rank `to` with `send_tag`, and at the same time receives one from `source` with `recv_tag`. Returns the received
+    /// object.
     #[pyo3(signature = (to, send_tag, obj, source, recv_tag, timeout=None))]
     #[expect(clippy::too_many_arguments, reason = "both halves of an exchange")]
     fn sendrecv_object<'py>(

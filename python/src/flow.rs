@@ -15,11 +15,11 @@ use crate::status::{ANY, Matched, RankNumber, Status, tag as sent_tag};
 use crate::wait::{self, deadline, fail_if_in_vain, in_portions};
 use crate::{object, sending, status};
 
-/// An ordered stream of messages among all ranks; messages of one flow match no receive on another.
+/// An ordered stream of messages among its ranks. A message of one flow matches no receive of another flow.
 ///
-/// Between two ranks messages are matched in the order in which they were sent. `data` is any contiguous memory: bytes, bytearray,
-/// memoryview, array.array, numpy.ndarray …; it is sent and received where it lies. Time-outs are in seconds, None waits for ever.
-/// All calls that wait let other threads of Python run, and end with KeyboardInterrupt when Ctrl-C is pressed.
+/// Messages between two ranks match receives in the order in which they were sent. `data` is any contiguous memory: bytes, bytearray,
+/// memoryview, array.array, numpy.ndarray …; the module sends and receives it where it lies. Time-outs are in seconds; None waits without a
+/// limit. While a call waits, other threads of Python run, and Ctrl-C ends the call with KeyboardInterrupt.
 #[pyclass(frozen, module = "canele")]
 pub struct Flow {
     pub context: Arc<Context>,
@@ -90,13 +90,13 @@ impl Flow {
 
 #[pymethods]
 impl Flow {
-    /// This process's number among the ranks of the flow, from 0 to size - 1; of the world, its number in the job.
+    /// The number of this process among the ranks of the flow, from 0 to size - 1. On the world it is the rank in the job.
     #[getter]
     fn rank(&self) -> RankNumber {
         self.me().0
     }
 
-    /// How many ranks there are.
+    /// The number of ranks of the flow.
     #[getter]
     fn size(&self) -> u32 {
         self.ranks()
@@ -106,9 +106,9 @@ impl Flow {
         format!("<canele.Flow {} of rank {} of {}>", self.flow.on_lane().1.0, self.me().0, self.ranks())
     }
 
-    /// Sends `data` to rank `to`. On return it may be changed; the message may still be on its way.
+    /// Sends `data` to rank `to`. The caller may change `data` after the return, but the message may still be on its way.
     ///
-    /// Raises NoSuchRank, PeerFailed, PeerFinished; Deadline after `timeout` seconds: then nothing was sent.
+    /// Raises NoSuchRank, PeerFailed and PeerFinished. Raises Deadline after `timeout` seconds; then nothing was sent.
     #[pyo3(signature = (to, tag, data, timeout=None))]
     fn send(
         &self,
@@ -121,9 +121,9 @@ impl Flow {
         self.send_in_mode(py, (to, tag, Mode::Standard), data, timeout)
     }
 
-    /// Sends `data` and returns once the receiver has begun to receive it.
+    /// Sends `data`, and returns once the receiver has begun to receive it.
     ///
-    /// Raises what send() raises.
+    /// Raises the errors of send().
     #[pyo3(signature = (to, tag, data, timeout=None))]
     fn send_sync(
         &self,
@@ -136,10 +136,12 @@ impl Flow {
         self.send_in_mode(py, (to, tag, Mode::Synchronous), data, timeout)
     }
 
-    /// Receives the next message of `source` with `tag` into writable memory `data`, which may be longer: the Status says how long it was.
+    /// Receives the next message of `source` with `tag` into writable memory `data`, which may be longer than the message. The returned
+    /// Status has the length of the message.
     ///
-    /// Raises Truncated if the message is longer (it is lost, nothing else is harmed); NoSuchRank, PeerFailed, PeerFinished; from any
-    /// source NoSenderLeft when no rank is left that could send; Deadline after `timeout` seconds: the message, should it come, is still there.
+    /// Raises Truncated if the message is longer than `data`; only this message is lost. Raises NoSuchRank, PeerFailed and PeerFinished. A
+    /// receive from any source raises NoSenderLeft if no rank is left that could send. Raises Deadline after `timeout` seconds; a message
+    /// that arrives later can still be received.
     #[pyo3(signature = (source, tag, data, timeout=None))]
     fn recv(
         &self,
@@ -173,24 +175,24 @@ impl Flow {
         object::recv_matched(py, &self.context, &self.flow, matched)
     }
 
-    /// Starts to send `data`, which must not be changed until the request has ended.
+    /// Starts to send `data`. The program must not change `data` until the request has ended.
     pub fn isend(&self, py: Python<'_>, to: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
         self.isend_in_mode(py, (to, tag, Mode::Standard), data)
     }
 
-    /// Starts to send `data`; the request ends once the receiver has begun to receive it.
+    /// Starts to send `data`. The request ends once the receiver has begun to receive it.
     fn isend_sync(&self, py: Python<'_>, to: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
         self.isend_in_mode(py, (to, tag, Mode::Synchronous), data)
     }
 
-    /// Starts to receive into writable memory `data`, which must not be touched until the request has ended.
+    /// Starts to receive into writable memory `data`. The program must not touch `data` until the request has ended.
     pub fn irecv(&self, py: Python<'_>, source: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
         let want = self.members.want(py, source, tag)?;
         let (pending, lent) = self.start_receive(py, want, Buffer::to_fill(data)?)?;
         Ok(Request::under_way(&self.context, Kind::of_receive(want), pending, lent).on(&self.members))
     }
 
-    /// Waits for a message of `source` with `tag` and returns its Status; the message stays.
+    /// Waits for a message of `source` with `tag` and returns its Status. The message can still be received.
     #[pyo3(signature = (source=ANY, tag=ANY, timeout=None))]
     fn probe(&self, py: Python<'_>, source: i64, tag: i64, timeout: Option<f64>) -> PyResult<Status> {
         let (want, (engine, flow)) = (self.members.want(py, source, tag)?, self.flow.on_lane());
@@ -200,7 +202,7 @@ impl Flow {
             .map(|status| self.members.status(status))
     }
 
-    /// The Status of a message that a receive would get now, or None.
+    /// Returns the Status of the message that a receive would get now, or None.
     #[pyo3(signature = (source=ANY, tag=ANY))]
     fn iprobe(&self, py: Python<'_>, source: i64, tag: i64) -> PyResult<Option<Status>> {
         let (engine, flow) = self.flow.on_lane();
@@ -208,7 +210,7 @@ impl Flow {
         Ok(found.map_err(|error| raise(py, error))?.map(|status| self.members.status(status)))
     }
 
-    /// Waits for a message and takes it, so that no other thread's receive can get it.
+    /// Waits for a message and takes it, so that no receive of another thread can get it.
     #[pyo3(signature = (source=ANY, tag=ANY, timeout=None))]
     fn mprobe(&self, py: Python<'_>, source: i64, tag: i64, timeout: Option<f64>) -> PyResult<Matched> {
         let matched = wait::mprobe(
@@ -221,7 +223,7 @@ impl Flow {
         Ok(self.matched(matched))
     }
 
-    /// Takes a message that a receive would get now, or returns None.
+    /// Takes the message that a receive would get now. Returns None if there is no such message.
     #[pyo3(signature = (source=ANY, tag=ANY))]
     fn improbe(&self, py: Python<'_>, source: i64, tag: i64) -> PyResult<Option<Matched>> {
         let (engine, flow) = self.flow.on_lane();
@@ -232,7 +234,7 @@ impl Flow {
 
     /// Sends any picklable object. Its arrays are sent where they lie (pickle protocol 5, out of band).
     ///
-    /// Raises what send() raises, and what pickling raises: then nothing was sent.
+    /// Raises the errors of send() and of pickle. After an error of pickle nothing was sent.
     #[pyo3(signature = (to, tag, obj, timeout=None))]
     fn send_object(
         &self,
@@ -246,7 +248,7 @@ impl Flow {
         object::begin(py, &self.flow, envelope, obj)?.finish(py, &self.context, deadline)
     }
 
-    /// Starts to send any picklable object. Its arrays must not be changed until the request has ended.
+    /// Starts to send any picklable object. The program must not change the arrays of the object until the request has ended.
     pub fn isend_object(
         &self,
         py: Python<'_>,
@@ -258,10 +260,10 @@ impl Flow {
         Ok(object::begin(py, &self.flow, envelope, obj)?.into_request(&self.context, &self.members))
     }
 
-    /// Receives the next object of `source` with `tag`. Its arrays are writable, and lie in one piece of memory that was allocated once.
+    /// Receives the next object of `source` with `tag`. Its arrays are writable, and lie in one piece of memory that is allocated once.
     ///
-    /// Unpickling runs code that the sender chooses: all ranks of a job trust each other. Raises what recv() raises, and Error if the
-    /// message was not sent as an object (it is lost).
+    /// Unpickling runs code that the sender chooses: all ranks of a job trust each other. Raises the errors of recv(). Raises Error if the
+    /// message was not sent as an object; the message is lost then.
     #[pyo3(signature = (source=ANY, tag=ANY, timeout=None))]
     fn recv_object<'py>(
         &self,
@@ -273,17 +275,18 @@ impl Flow {
         self.recv_until(py, (source, tag), deadline(timeout)?)
     }
 
-    /// How urgent this rank's messages on this flow are from now on, from 0 to 7, where messages wait and the strategy heeds it.
+    /// Sets how urgent this rank's messages on this flow are, from 0 to 7. The priority matters where messages wait and the strategy uses
+    /// it.
     fn set_priority(&self, py: Python<'_>, level: u8) -> PyResult<()> {
         self.flow.set_priority(level).map_err(|error| raise(py, error))
     }
 
-    /// Which rail takes this rank's messages to other hosts while it has room; rails are numbered from 1.
+    /// Sets the rail that takes this rank's messages to other hosts while it has room. Rails are numbered from 1.
     fn prefer_rail(&self, py: Python<'_>, rail: u8) -> PyResult<()> {
         self.flow.prefer_rail(rail).map_err(|error| raise(py, error))
     }
 
-    /// Which rail alone takes this rank's messages to other hosts.
+    /// Sets the only rail that takes this rank's messages to other hosts.
     fn require_rail(&self, py: Python<'_>, rail: u8) -> PyResult<()> {
         self.flow.require_rail(rail).map_err(|error| raise(py, error))
     }

@@ -13,9 +13,10 @@ type SplitChoice = [i64; 3];
 
 #[pymethods]
 impl Flow {
-    /// A new flow of the same ranks. All ranks call it, in the same order among their collectives. With a `lane` it lies on the lane of that number:
-    /// threads that use flows on different lanes do not wait for each other. Lanes are counted from 0, that of the world, and beyond those that
-    /// a rank may have from the first again. Otherwise it lies where this one does.
+    /// Makes a new flow of the same ranks. All ranks call duplicate(), in the same order among their collectives.
+    ///
+    /// With `lane` the flow lies on the lane of that number, otherwise on the lane of this flow. Threads that use flows on different lanes
+    /// do not wait for each other. Lane 0 is that of the world. After a rank's last lane the count continues with lane 0.
     #[pyo3(signature = (lane = None))]
     fn duplicate(&self, py: Python<'_>, lane: Option<u32>) -> PyResult<Self> {
         let flow = self.new_flow(py, lane)?;
@@ -23,10 +24,10 @@ impl Flow {
         Ok(Self::of_members(self.context.clone(), flow, self.members.clone()))
     }
 
-    /// A new flow of the ranks that give the same `color`, numbered by their keys from 0 on, ranks with equal keys in their order here. All
-    /// ranks call it. One that gives None is returned None.
+    /// Makes a new flow of the ranks that give the same `color`. All ranks call split(). A rank that gives None as color is returned None.
     ///
-    /// Its messages and collectives name ranks by these numbers; errors name those of the job, as `error.rank` does.
+    /// The keys order the ranks of the new flow, which are numbered from 0. Ranks with equal keys keep their order. Messages and
+    /// collectives of the new flow name ranks by these numbers. Errors name ranks by their numbers in the job, as `error.rank` does.
     #[pyo3(signature = (color, key=0))]
     fn split(&self, py: Python<'_>, color: Option<i64>, key: i64) -> PyResult<Option<Self>> {
         let mine: SplitChoice = [color.unwrap_or_default(), color.is_some().into(), key];
@@ -45,10 +46,10 @@ impl Flow {
         Ok(Some(Self::of_members(self.context.clone(), flow, members)))
     }
 
-    /// A grid of this flow's ranks; see canele.Cart. All ranks call it. Those beyond the places of the grid are returned None.
+    /// Makes a grid of this flow's ranks, a canele.Cart. All ranks call cart(). A rank beyond the places of the grid is returned None.
     ///
-    /// `dims` are the sizes of the dimensions, of which those that are 0 are chosen, or the number of dimensions; `periods` says of each
-    /// dimension, or of all, whether it is closed to a ring. Raises ValueError if there are fewer ranks than places.
+    /// `dims` has the size of each dimension, or is the number of dimensions. A size of 0 is chosen. `periods` says for each dimension, or
+    /// for all of them, whether it is closed to a ring. Raises ValueError if there are fewer ranks than places.
     #[pyo3(signature = (dims, periods=None))]
     fn cart<'py>(
         slf: &Bound<'py, Self>,

@@ -17,10 +17,10 @@ use crate::remote_region::RemoteRegion;
 use crate::status::{Notice, rank as checked};
 use crate::wait::{deadline, fail_if_in_vain, in_portions};
 
-/// The processes that `canele run` started together, seen from one of them; without a launcher, a job of one rank.
+/// The processes that `canele run` started together, as one of them sees them. A process without a launcher is a job of one rank.
 ///
-/// A program starts it once, and finishes it at the end of a `with` block, or with finish(). A rank that exits without that has failed;
-/// so has one whose `with` block ends with an exception.
+/// A program makes its Job once. It finishes the job at the end of a `with` block, or by finish(). A rank that exits without that has
+/// failed, and so has a rank whose `with` block ends with an exception.
 ///
 ///     import canele
 ///     with canele.Job() as job:
@@ -42,31 +42,31 @@ impl Job {
         Ok(Self { job: Mutex::new(Some(job)), context, world })
     }
 
-    /// This process's number, from 0 to size - 1.
+    /// The number of this process, from 0 to size - 1.
     #[getter]
     fn rank(&self) -> u32 {
         self.context.endpoint.rank().0
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     #[getter]
     fn size(&self) -> u32 {
         self.context.endpoint.size()
     }
 
-    /// This rank's number among those of its host.
+    /// The number of this rank among the ranks of its host.
     #[getter]
     fn local_rank(&self) -> u32 {
         self.context.engine.place().local_rank
     }
 
-    /// How many ranks this host has.
+    /// The number of ranks of this host.
     #[getter]
     fn local_size(&self) -> u32 {
         self.context.engine.place().local_size
     }
 
-    /// How many hosts have had ranks of the job at its start.
+    /// The number of hosts that had ranks of the job at its start.
     #[getter]
     fn hosts(&self) -> usize {
         self.context.engine.job().hosts.iter().filter(|host| host.ranks > 0).count()
@@ -78,15 +78,15 @@ impl Job {
         self.world.clone_ref(py)
     }
 
-    /// Allocates memory of so many bytes that other ranks may read and write; zeroed.
+    /// Allocates `bytes` bytes of memory that other ranks may read and write. The memory is zeroed.
     ///
-    /// Raises OutOfMemory, naming what is needed and what there is.
+    /// Raises OutOfMemory, whose text names the needed and the free memory.
     fn region(&self, py: Python<'_>, bytes: usize) -> PyResult<Region> {
         let region: Memory = self.context.endpoint.region(bytes).map_err(|error| raise(py, error))?;
         Ok(Region::new(self.context.clone(), region))
     }
 
-    /// Finds a region that any rank published under `name`; waits until it exists, at most `timeout` seconds.
+    /// Finds the region that a rank publishes under `name`. Waits until it exists, at most `timeout` seconds.
     #[pyo3(signature = (name, timeout=None))]
     fn find_region(&self, py: Python<'_>, name: &str, timeout: Option<f64>) -> PyResult<RemoteRegion> {
         let endpoint = &self.context.endpoint;
@@ -95,7 +95,7 @@ impl Job {
             .map(|remote| RemoteRegion::new(self.context.clone(), remote))
     }
 
-    /// Waits for the next notice that a peer's put carried.
+    /// Waits for the next notice of a peer's put_notify().
     #[pyo3(signature = (timeout=None))]
     fn wait_notice(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Notice> {
         let endpoint = &self.context.endpoint;
@@ -108,28 +108,28 @@ impl Job {
         notice.map(Notice::from)
     }
 
-    /// The next notice, if one has come, or None.
+    /// Returns the next notice, or None if none has arrived.
     fn try_notice(&self, py: Python<'_>) -> PyResult<Option<Notice>> {
         Ok(self.context.endpoint.try_notice().map_err(|error| raise(py, error))?.map(Notice::from))
     }
 
-    /// Opens the channel with a number to a peer, which opens it with the same number. It costs nothing.
+    /// Opens the channel `number` to a peer, which opens it with the same number. The call sends nothing.
     fn channel(&self, py: Python<'_>, peer: i64, number: u32) -> PyResult<Channel> {
         let peer: Rank = checked(peer)?;
         let channel = self.context.endpoint.channel(peer, number).map_err(|error| raise(py, error))?;
         Ok(Channel::new(self.context.clone(), channel))
     }
 
-    /// Creates a mailbox with room for `depth` messages, which any rank finds by its name.
+    /// Creates a mailbox with room for `depth` messages. Any rank finds it by its name.
     ///
-    /// Raises NameTaken, OutOfMemory.
+    /// Raises NameTaken and OutOfMemory.
     fn create_mailbox(&self, py: Python<'_>, name: &str, depth: usize) -> PyResult<Mailbox> {
         let endpoint = &self.context.endpoint;
         let mailbox = py.detach(|| endpoint.create_mailbox(name, depth)).map_err(|error| raise(py, error))?;
         Ok(Mailbox::new(self.context.clone(), mailbox))
     }
 
-    /// Finds a mailbox that any rank, this one too, has created or will create; waits for it at most `timeout` seconds.
+    /// Finds the mailbox that a rank, also this one, has created or will create. Waits for it at most `timeout` seconds.
     #[pyo3(signature = (name, timeout=None))]
     fn find_mailbox(&self, py: Python<'_>, name: &str, timeout: Option<f64>) -> PyResult<MailboxSender> {
         let endpoint = &self.context.endpoint;
@@ -137,7 +137,7 @@ impl Job {
         in_portions(py, deadline(timeout)?, attempt, |_| Ok(())).map(MailboxSender::new)
     }
 
-    /// What this rank has moved and done so far, by the names that `canele info` explains.
+    /// Returns the counters of this rank by name. `canele info` explains the names.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = PyDict::new(py);
         for (row, count) in self.context.endpoint.counters().map_err(|error| raise(py, error))?.iter() {
@@ -146,7 +146,7 @@ impl Job {
         Ok(counters)
     }
 
-    /// Puts what waits for peers into packets by a built-in policy: aggregate, fifo, priority or split.
+    /// Sets the built-in strategy that puts waiting messages into packets: aggregate, fifo, priority or split.
     fn set_strategy(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
         match &*job {
@@ -155,9 +155,9 @@ impl Job {
         }
     }
 
-    /// Ends this rank's part in good order: everything sent so far will arrive.
+    /// Finishes this rank's part of the job. All messages sent so far will arrive.
     ///
-    /// Raises LauncherError if the launcher is gone, Finished if it was called before.
+    /// Raises LauncherError if the launcher is gone. Raises Finished if finish() was called before.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).take();
         let job = job.ok_or_else(|| raise(py, canele::Error::Finished))?;

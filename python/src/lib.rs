@@ -39,7 +39,7 @@ mod wait;
 
 use pyo3::prelude::*;
 
-/// What `import canele` is made of; see the package's documentation.
+/// The native part of the package `canele`, whose documentation describes it.
 #[pymodule]
 mod _native {
     #[pymodule_export]

@@ -14,9 +14,9 @@ use crate::object::{self, Frame};
 use crate::status::Status;
 use crate::wait::{deadline, fail_if_in_vain, in_portions};
 
-/// A mailbox of this rank, shared by its threads; made by Job.create_mailbox().
+/// A mailbox of this rank, which all its threads may use; made by Job.create_mailbox().
 ///
-/// Closing it loses what was not retrieved, and posters get MailboxClosed.
+/// If the owner closes the mailbox, the messages in it are lost, and ranks that post get MailboxClosed.
 #[pyclass(frozen, module = "canele")]
 pub struct Mailbox {
     context: Arc<Context>,
@@ -36,9 +36,9 @@ impl Mailbox {
 
 #[pymethods]
 impl Mailbox {
-    /// Takes the next message out; waits for one, at most `timeout` seconds.
+    /// Takes the next message out of the mailbox. Waits for one, at most `timeout` seconds.
     ///
-    /// Raises PeerFailed once for a rank that died; NoSenderLeft; Deadline.
+    /// Raises PeerFailed once for each rank that died. Raises NoSenderLeft and Deadline.
     #[pyo3(signature = (timeout=None))]
     fn retrieve(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Message> {
         let mailbox = self.open(py)?;
@@ -51,13 +51,13 @@ impl Mailbox {
         Message::new(py, &message)
     }
 
-    /// Takes the next message out if there is one, or returns None.
+    /// Takes the next message out of the mailbox. Returns None if there is none.
     fn try_retrieve(&self, py: Python<'_>) -> PyResult<Option<Message>> {
         let message = self.open(py)?.try_retrieve().map_err(|error| raise(py, error))?;
         message.map(|message| Message::new(py, &message)).transpose()
     }
 
-    /// Closes it.
+    /// Closes the mailbox.
     fn close(&self) {
         drop(self.mailbox.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -71,13 +71,13 @@ impl Mailbox {
     }
 }
 
-/// A message that was retrieved.
+/// A message out of a mailbox.
 #[pyclass(frozen, module = "canele")]
 pub struct Message {
-    /// The rank that posted it.
+    /// The rank that posted the message.
     #[pyo3(get)]
     sender: u32,
-    /// Its bytes.
+    /// The bytes of the message.
     #[pyo3(get)]
     data: Py<PyBytes>,
 }
@@ -91,9 +91,9 @@ impl Message {
 
 #[pymethods]
 impl Message {
-    /// The object that was posted with post_object().
+    /// Returns the object that the sender gave to post_object().
     ///
-    /// Raises Error if it was posted as bytes.
+    /// Raises Error if the sender posted bytes.
     fn object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let data = self.data.bind(py);
         // A copy, so that arrays in it may be written.
@@ -111,7 +111,7 @@ impl Message {
     }
 }
 
-/// The posting end of a mailbox of any rank; made by Job.find_mailbox(), shared by threads.
+/// The posting end of a mailbox of any rank, which all threads may use; made by Job.find_mailbox().
 #[pyclass(frozen, module = "canele")]
 pub struct MailboxSender(canele::MailboxSender);
 
@@ -146,15 +146,15 @@ fn packed(bytes: &[u8]) -> canele::Message {
 
 #[pymethods]
 impl MailboxSender {
-    /// The rank whose mailbox it is.
+    /// The rank that owns the mailbox.
     #[getter]
     fn owner(&self) -> u32 {
         self.0.owner().0
     }
 
-    /// Posts a copy of `data`; waits while the mailbox is full, at most `timeout` seconds.
+    /// Posts a copy of `data`. Waits while the mailbox is full, at most `timeout` seconds.
     ///
-    /// Raises MailboxClosed, PeerFailed, PeerFinished, OutOfMemory; Deadline: then nothing was posted.
+    /// Raises MailboxClosed, PeerFailed, PeerFinished and OutOfMemory. Raises Deadline after `timeout` seconds; then nothing was posted.
     #[pyo3(signature = (data, timeout=None))]
     fn post(&self, py: Python<'_>, data: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
         let buffer = Buffer::of(data)?;
@@ -168,7 +168,7 @@ impl MailboxSender {
         self.post_bytes(py, &frame.to_bytes(), timeout)
     }
 
-    /// Posts a copy of `data` if the mailbox is not full; returns whether it did.
+    /// Posts a copy of `data` if the mailbox is not full. Returns True if it did.
     fn try_post(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
         let buffer = Buffer::of(data)?;
         match self.0.try_post(packed(buffer.bytes())) {

@@ -59,7 +59,7 @@ impl Flow {
 
 #[pymethods]
 impl Flow {
-    /// Gives all ranks the object of rank `root`, and returns it; the `obj` of the others is not used.
+    /// Sends the object of rank `root` to all ranks, and returns it. The other ranks' `obj` is not used.
     #[pyo3(signature = (root, obj=None))]
     fn broadcast_object<'py>(
         &self,
@@ -91,7 +91,7 @@ impl Flow {
         object::load(&bytes, canele::Status { source: root, tag: TAG, bytes: usize::try_from(len)? })
     }
 
-    /// Returns the list of the objects of all ranks, in their order, at rank `root`, and None elsewhere.
+    /// Returns the list of all ranks' objects on rank `root`, in the order of ranks. Returns None on the other ranks.
     fn gather_objects<'py>(
         &self,
         py: Python<'py>,
@@ -111,7 +111,7 @@ impl Flow {
         Ok(Some(all))
     }
 
-    /// Returns this rank's object of the list that rank `root` gives, one for each rank; the list of the others is not used.
+    /// Returns this rank's object of the root's list, which has one object for each rank. The other ranks' `objects` is not used.
     #[pyo3(signature = (root, objects=None))]
     fn scatter_objects<'py>(
         &self,
@@ -146,7 +146,8 @@ impl Flow {
         self.exchange(py, &list)
     }
 
-    /// Gives each rank its object of the list, and returns the list of those that the ranks gave to this one, both in the order of ranks.
+    /// Sends each rank its object of the list `objects`. Returns the list of the objects that the ranks sent to this one. Both lists are in
+    /// the order of ranks.
     pub fn alltoall_objects<'py>(
         &self,
         py: Python<'py>,

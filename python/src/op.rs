@@ -3,9 +3,9 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// How a reduction combines two values; in its place any function of two arguments may be given.
+/// How a reduction combines two values. You may give a function of two arguments instead.
 ///
-/// Results have the same bits on every rank and in every run with as many ranks.
+/// Results have the same bits on every rank, and in every run with as many ranks.
 #[pyclass(frozen, eq, eq_int, hash, from_py_object, rename_all = "UPPERCASE", module = "canele")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {

@@ -35,9 +35,9 @@ impl Template {
 
 #[pymethods]
 impl Flow {
-    /// Describes a send of `data` to rank `to`, which each start() of the request begins anew.
+    /// Makes a persistent request that sends `data` to rank `to` each time its start() is called.
     ///
-    /// Between a start and the end of that send `data` must not be changed; each start sends what is in it then.
+    /// Each start sends the bytes that `data` has then. The program must not change `data` between a start and the end of that send.
     fn send_init(&self, py: Python<'_>, to: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
         drop(Buffer::of(data)?);
         let envelope = self.envelope(py, (to, tag), Mode::Standard, true)?;
@@ -45,7 +45,8 @@ impl Flow {
         Ok(Request::persistent(&self.context, Kind::Send, template).on(&self.members))
     }
 
-    /// Describes a receive of a message of `source` with `tag` into writable memory `data`, which each start() of the request begins anew.
+    /// Makes a persistent request that receives a message of `source` with `tag` into writable memory `data` each time its start() is
+    /// called.
     fn recv_init(slf: &Bound<'_, Self>, source: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
         let (py, flow) = (slf.py(), slf.get());
         drop(Buffer::to_fill(data)?);

@@ -177,7 +177,8 @@ impl Flow {
         self.start_reduction(py, Reducing::Scatter(counts), numbers, (data, result))
     }
 
-    /// Reduces the values of all ranks to one at rank `root`, in the order of ranks. Elsewhere `result` is not used, and None is returned.
+    /// Reduces the values of all ranks to one on rank `root`, in the order of ranks. The other ranks' `result` is not used, and they are
+    /// returned None.
     ///
     /// The rules are those of allreduce().
     #[pyo3(signature = (root, data, result=None, op=GivenOp::Known(Op::Sum)))]
@@ -198,17 +199,18 @@ impl Flow {
         }
     }
 
-    /// Reduces the values of all ranks to one, in the order of ranks, on all of them.
+    /// Reduces the values of all ranks to one, in the order of ranks. All ranks get the result.
     ///
-    /// Memory of numbers (numpy.ndarray, array.array, scalars of numpy …) is reduced place by place: into `result`, which has the same type and
-    /// length, or, if there is none, into new memory of this type, which is returned. Bytes are numbers from 0 to 255. Any other picklable
-    /// value is reduced by Python's operators, and returned: numbers, strings, lists, arrays of objects.
+    /// Memory of numbers (numpy.ndarray, array.array, scalars of numpy …) is reduced place by place. Bytes are numbers from 0 to 255. The
+    /// result is put into `result`, which has the same type and length. Without `result` the call returns new memory of this type. Python's
+    /// operators reduce any other picklable value: numbers, strings, lists, arrays of objects. The call returns their result.
     ///
-    /// `op` is one of canele.Op, or a function of two values, that of the lower ranks and that of the higher ones, which returns their
-    /// combination. It is called with whole arrays, in an order of calls that follows from the number of ranks alone, and need not be commutative.
+    /// `op` is one of canele.Op, or a function of two values. The function gets the value of lower ranks and that of higher ranks, and
+    /// returns their combination. It gets whole arrays and need not be commutative. The order of its calls depends only on the number of
+    /// ranks.
     ///
-    /// All ranks give the same type, length and operation. Raises TypeError if the operation is not defined for the values;
-    /// LengthMismatch if `result` has another type or length; PeerFailed.
+    /// All ranks give the same type, length and operation. Raises TypeError if the operation is not defined for the values. Raises
+    /// LengthMismatch if `result` has another type or length. Raises PeerFailed.
     #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
     fn allreduce<'py>(
         slf: &Bound<'py, Self>,
@@ -240,8 +242,8 @@ impl Flow {
         }
     }
 
-    /// Reduces the values of all ranks before this one, in the order of ranks. On rank 0 there is none: `result` is not touched, and None
-    /// is returned. The rules are those of allreduce().
+    /// Reduces the values of all ranks before this one, in the order of ranks. Rank 0 has none before it: it is returned None, and its
+    /// `result` is not touched. The rules are those of allreduce().
     #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
     fn exscan<'py>(
         slf: &Bound<'py, Self>,
@@ -258,8 +260,8 @@ impl Flow {
         }
     }
 
-    /// Reduces the values of all ranks and gives each rank its part: memory of numbers in parts of equal length, or of `counts` items, which all
-    /// ranks know; a sequence of one object for each rank otherwise. The rules are those of allreduce().
+    /// Reduces the values of all ranks and gives each rank its part. Memory of numbers has parts of equal length, or of `counts` items,
+    /// which all ranks give. Other data is a sequence of one object for each rank. The rules are those of allreduce().
     #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum), counts=None))]
     fn reduce_scatter<'py>(
         slf: &Bound<'py, Self>,

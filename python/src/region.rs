@@ -14,10 +14,11 @@ use crate::job::closed;
 use crate::package::call;
 use crate::remote_region::RemoteRegion;
 
-/// Memory allocated by Canelé that other ranks may read and write at any time; made by Job.region().
+/// Memory that Canelé allocates and that other ranks may read and write at any time; made by Job.region().
 ///
-/// It lends its memory without a copy: `numpy.frombuffer(region, dtype)` is a writable array in it. What peers write there meanwhile is
-/// seen as a mixture; notices, messages or collectives say when it is whole. Messages from and into such arrays go as those of any other memory.
+/// The region gives its memory to Python without a copy: `numpy.frombuffer(region, dtype)` is a writable array in it. A reader may see only
+/// a part of a peer's write until a notice, message or collective says that the write is complete. Messages from and into such arrays are
+/// sent like those of other memory.
 #[pyclass(frozen, module = "canele")]
 pub struct Region {
     context: Arc<Context>,
@@ -55,33 +56,33 @@ impl Region {
         self.memory.len()
     }
 
-    /// Lets any rank find it under `name`. Raises NameTaken.
+    /// Publishes the region: any rank finds it under `name`. Raises NameTaken.
     fn publish(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         self.with(py, |region| region.publish(name))
     }
 
-    /// This region as other ranks see it.
+    /// Returns this region as other ranks see it.
     fn remote(&self, py: Python<'_>) -> PyResult<RemoteRegion> {
         let remote = self.with(py, |region| Ok(region.remote()))?;
         Ok(RemoteRegion::new(self.context.clone(), remote))
     }
 
-    /// Copies bytes out into writable memory `data`, from `offset` bytes on. Raises OutOfRange.
+    /// Copies bytes of the region, from `offset` on, into writable memory `data`. Raises OutOfRange.
     fn read(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut buffer = Buffer::to_fill(data)?;
         self.with(py, |region| region.read(offset, buffer.bytes_mut()))
     }
 
-    /// Copies `data` in, from `offset` bytes on. Raises OutOfRange.
+    /// Copies `data` into the region, from `offset` bytes on. Raises OutOfRange.
     fn write(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let buffer = Buffer::of(data)?;
         self.with(py, |region| region.write(offset, buffer.bytes()))
     }
 
-    /// An array of numpy in the region, without a copy: of `shape` and type `dtype`, from `offset` bytes on. Without a shape it has one dimension, and
-    /// all of the region from there on.
+    /// Returns an array of numpy in the region, without a copy. It has `shape` and the type `dtype`, and begins at `offset` bytes. Without
+    /// a shape it has one dimension, and takes all of the region from there on.
     ///
-    /// Raises OutOfRange if it does not fit, ImportError without numpy.
+    /// Raises OutOfRange if the array does not fit, and ImportError without numpy.
     #[pyo3(signature = (dtype=None, shape=None, offset=0))]
     fn array<'py>(
         slf: &Bound<'py, Self>,
@@ -92,7 +93,7 @@ impl Region {
         call(slf.py(), "canele.remote_array", "local_array", (slf, dtype, shape, offset))
     }
 
-    /// Gives it up: peers can no longer reach it. Arrays in it stay valid.
+    /// Closes the region: peers can no longer reach it. Arrays in it stay valid.
     fn close(&self) {
         drop(self.region.lock().unwrap_or_else(PoisonError::into_inner).take());
     }

@@ -11,10 +11,10 @@ use crate::job::left;
 use crate::package::call;
 use crate::wait::{deadline, in_portions};
 
-/// A region of some rank as seen from here; made by Job.find_region() and Region.remote().
+/// A region of any rank, as other ranks see it; made by Job.find_region() and Region.remote().
 ///
-/// Offsets are in bytes. Ranks of the owner's host reach it without the owner's help; for others the owner's library does it, in any call
-/// that waits or tests.
+/// Offsets are in bytes. Ranks on the owner's host reach the region without the owner's help. For ranks on other hosts the owner's library
+/// serves it, in each call that waits or tests.
 #[pyclass(frozen, module = "canele")]
 pub struct RemoteRegion {
     context: Arc<Context>,
@@ -29,14 +29,14 @@ impl RemoteRegion {
 
 #[pymethods]
 impl RemoteRegion {
-    /// The rank whose memory it is.
+    /// The rank that owns the region.
     #[getter]
     fn owner(&self) -> u32 {
         self.remote.owner().0
     }
 
-    /// The region, or a part of it, as an array of `shape` and numpy's type `dtype`, from `offset` bytes on: its slices are read and written; see
-    /// canele.RemoteArray.
+    /// Returns the region, or a part of it, as a canele.RemoteArray of `shape` and numpy's type `dtype`, from `offset` bytes on. Its slices
+    /// are read and written.
     ///
     /// Raises ImportError without numpy.
     #[pyo3(signature = (dtype, shape, offset=0))]
@@ -49,23 +49,24 @@ impl RemoteRegion {
         call(slf.py(), "canele.remote_array", "RemoteArray", (slf, dtype, shape, offset))
     }
 
-    /// Writes `data` at `offset`; complete at both ends on return.
+    /// Writes `data` at `offset`. On return the write is complete at both ends.
     ///
-    /// Raises OutOfRange; on another host Refused, PeerFailed, PeerFinished.
+    /// Raises OutOfRange. If the owner is on another host, raises Refused, PeerFailed and PeerFinished, too.
     fn put(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let buffer = Buffer::of(data)?;
         py.detach(|| self.remote.put(offset, buffer.bytes())).map_err(|error| raise(py, error))
     }
 
-    /// Reads into writable memory `data` from `offset` on. Raises what put() raises.
+    /// Reads from `offset` on into writable memory `data`. Raises the errors of put().
     fn get(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut buffer = Buffer::to_fill(data)?;
         py.detach(|| self.remote.get(offset, buffer.bytes_mut())).map_err(|error| raise(py, error))
     }
 
-    /// Writes `data` and then shows the owner the identifier `notice`: the data is in the region when Job.wait_notice() returns it.
+    /// Writes `data`, and then gives the owner the identifier `notice`. When Job.wait_notice() returns this notice, the data is in the
+    /// region.
     ///
-    /// Raises OutOfRange, PeerFailed, PeerFinished; what else goes wrong on another host the next fence() raises.
+    /// Raises OutOfRange, PeerFailed and PeerFinished. The next fence() raises any other error on another host.
     fn put_notify(
         &self,
         py: Python<'_>,
@@ -77,18 +78,18 @@ impl RemoteRegion {
         py.detach(|| self.remote.put_notify(offset, buffer.bytes(), notice)).map_err(|error| raise(py, error))
     }
 
-    /// Waits until everything put there so far is in the owner's memory.
+    /// Waits until all data of earlier puts is in the owner's memory.
     #[pyo3(signature = (timeout=None))]
     fn fence(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
         in_portions(py, deadline(timeout)?, |end| self.remote.fence(Some(left(end))), |_| Ok(()))
     }
 
-    /// Adds `n` to the unsigned 64-bit word at `offset`, a multiple of 8, atomically among all ranks; returns the old value.
+    /// Adds `n` to the unsigned 64-bit word at `offset`, atomically among all ranks. `offset` is a multiple of 8. Returns the old value.
     fn fetch_add(&self, py: Python<'_>, offset: usize, n: u64) -> PyResult<u64> {
         py.detach(|| self.remote.fetch_add(offset, n)).map_err(|error| raise(py, error))
     }
 
-    /// Replaces the unsigned 64-bit word at `offset` by `new` if it is `expected`; returns the old value.
+    /// Replaces the unsigned 64-bit word at `offset` by `new` if its value is `expected`. Returns the old value.
     fn compare_and_swap(&self, py: Python<'_>, offset: usize, expected: u64, new: u64) -> PyResult<u64> {
         py.detach(|| self.remote.compare_and_swap(offset, expected, new)).map_err(|error| raise(py, error))
     }

@@ -23,8 +23,8 @@ use crate::wait::{deadline, fail_if_in_vain, portion};
 
 /// An operation under way: `test()` it, `wait()` for it, or `await` it.
 ///
-/// The memory that was given to it must not be changed (of a send) or touched (of a receive) until it has ended. A request that is
-/// dropped goes on if it is a send; a receive without a message is withdrawn.
+/// Until the request has ended, the program must not change the memory of a send or touch the memory of a receive. If you drop a request, a
+/// send continues, and a receive without a message is withdrawn.
 #[pyclass(frozen, weakref, module = "canele")]
 pub struct Request {
     pub context: Arc<Context>,
@@ -161,7 +161,7 @@ impl Request {
 
 #[pymethods]
 impl Request {
-    /// True if it has ended; makes progress if not. Never waits.
+    /// Returns True if the request has ended. Otherwise it makes progress. Never waits.
     pub fn test(&self, py: Python<'_>) -> PyResult<bool> {
         let Some(pending) = self.pending() else { return Ok(true) };
         match self.context.engine.test(pending).map_err(|error| raise(py, error))? {
@@ -174,20 +174,21 @@ impl Request {
         Ok(true)
     }
 
-    /// Waits for its end and returns its result: of a message the Status, of a collective the memory that it has filled if it was given
-    /// none, else None.
+    /// Waits for the end of the request and returns its result. For a message this is its Status. For a collective it is the memory of the
+    /// result if the program gave none, otherwise None.
     ///
-    /// `timeout` is in seconds; None waits for ever. Raises Deadline when it has passed: the operation is still under way. Raises why
-    /// the operation failed.
+    /// `timeout` is in seconds; None waits without a limit. Raises Deadline when the time-out has passed; the operation is still under way
+    /// then. Raises the error of an operation that failed.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
         self.block(py, deadline(timeout)?)?;
         self.result(py)
     }
 
-    /// Starts a persistent request: one of send_init() or recv_init(). Its memory must not be touched until it has ended.
+    /// Starts a persistent request, which is one of send_init() or recv_init(). The program must not touch the memory of the request until
+    /// it has ended.
     ///
-    /// Raises Error if it is under way or not persistent; what the send or receive raises.
+    /// Raises Error if the request is under way or not persistent. Raises the errors of the send or receive.
     pub fn start(&self, py: Python<'_>) -> PyResult<()> {
         let Some(template) = &self.template else {
             let text =
@@ -219,9 +220,10 @@ impl Request {
         }
     }
 
-    /// Withdraws it if it is not too late; returns whether it was. Waiting for it raises Cancelled then.
+    /// Withdraws the operation if it is not too late. Returns True if it did; then wait() raises Cancelled.
     ///
-    /// A long send that is announced is asked back: waiting for it tells, once its receiver communicates.
+    /// To withdraw a long send that is announced, Canelé asks the receiver. The call returns False then. Once the receiver communicates,
+    /// wait() says whether the send was withdrawn.
     fn cancel(&self, py: Python<'_>) -> PyResult<bool> {
         match self.pending() {
             Some(pending) => self.context.engine.cancel(pending).map_err(|error| raise(py, error)),
@@ -229,7 +231,7 @@ impl Request {
         }
     }
 
-    /// Lets a task of asyncio wait for it; the result is that of wait().
+    /// Lets a task of asyncio wait for the request. The result is that of wait().
     fn __await__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         static WAIT_FOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();

@@ -11,9 +11,9 @@ use crate::wait::{deadline, fail_if_in_vain, portion};
 
 type Requests<'py> = Vec<PyRef<'py, Request>>;
 
-/// Waits for all requests and returns their results, in the order of the list. Raises the first failure, after all have ended.
+/// Waits for all requests and returns their results, in the order of the list. Raises the first failure, after all requests have ended.
 ///
-/// `timeout` is in seconds, for all of them together.
+/// `timeout` is in seconds, for all requests together.
 #[pyfunction]
 #[pyo3(signature = (requests, timeout=None))]
 pub fn wait_all(py: Python<'_>, requests: Requests<'_>, timeout: Option<f64>) -> PyResult<Vec<Py<PyAny>>> {
@@ -24,7 +24,7 @@ pub fn wait_all(py: Python<'_>, requests: Requests<'_>, timeout: Option<f64>) ->
     requests.iter().map(|request| request.result(py)).collect()
 }
 
-/// Waits until one of the requests has ended and returns its place in the list: the first that has.
+/// Waits until one of the requests has ended. Returns the place in the list of the first request that has ended.
 ///
 /// Raises ValueError if the list is empty.
 #[pyfunction]
@@ -53,7 +53,7 @@ fn first_of(py: Python<'_>, requests: &[PyRef<'_, Request>], deadline: Option<In
     }
 }
 
-/// Waits until at least one of the requests has ended and returns the places of all that have.
+/// Waits until at least one of the requests has ended. Returns the places in the list of all requests that have ended.
 #[pyfunction]
 #[pyo3(signature = (requests, timeout=None))]
 pub fn wait_some(py: Python<'_>, requests: Requests<'_>, timeout: Option<f64>) -> PyResult<Vec<usize>> {
@@ -67,7 +67,7 @@ pub fn wait_some(py: Python<'_>, requests: Requests<'_>, timeout: Option<f64>) -
     Ok(ended)
 }
 
-/// The place in the list of a request that has ended, the first that has, or None. Never waits.
+/// Returns the place in the list of the first request that has ended, or None. Never waits.
 #[pyfunction]
 pub fn test_any(py: Python<'_>, requests: Requests<'_>) -> PyResult<Option<usize>> {
     for (place, request) in requests.iter().enumerate() {
@@ -78,7 +78,7 @@ pub fn test_any(py: Python<'_>, requests: Requests<'_>) -> PyResult<Option<usize
     Ok(None)
 }
 
-/// True if all requests have ended. Never waits.
+/// Returns True if all requests have ended. Never waits.
 #[pyfunction]
 pub fn test_all(py: Python<'_>, requests: Requests<'_>) -> PyResult<bool> {
     // Each is tested: all make progress.

@@ -19,15 +19,15 @@ pub type RankNumber = u32;
 /// In place of a source or a tag: any.
 pub const ANY: i64 = -1;
 
-/// What a message was: who sent it, with which tag, and its length in bytes.
+/// The sender of a message, its tag, and its length in bytes.
 #[pyclass(frozen, get_all, eq, module = "canele")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Status {
-    /// The rank that sent it; of a send, the one that receives it.
+    /// The rank that sent the message. In the Status of a send it is the rank that receives it.
     source: RankNumber,
-    /// The tag that it was sent with.
+    /// The tag of the message.
     tag: u32,
-    /// Its length in bytes.
+    /// The length of the message in bytes.
     bytes: usize,
 }
 
@@ -51,13 +51,13 @@ impl From<canele::Status> for Status {
     }
 }
 
-/// What a put with a notice showed the owner of a region: which rank put, and the identifier that it gave.
+/// A notice of a peer's put_notify(): the rank that put, and the identifier that it gave.
 #[pyclass(frozen, get_all, eq, module = "canele")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Notice {
-    /// The rank that put.
+    /// The rank that put the data.
     source: RankNumber,
-    /// The identifier that it gave.
+    /// The identifier that this rank gave.
     id: u64,
 }
 
@@ -74,7 +74,8 @@ impl From<canele::Notice> for Notice {
     }
 }
 
-/// A message taken by a matched probe: only who holds this can receive it, once. One that is not received is lost with this object.
+/// A message that a matched probe has taken. Only a holder of this object can receive it, once. If the program does not receive the
+/// message, it is lost with this object.
 #[pyclass(frozen, module = "canele")]
 pub struct Matched {
     context: Arc<Context>,
@@ -108,15 +109,15 @@ impl Matched {
 
 #[pymethods]
 impl Matched {
-    /// Who sent it, its tag, and its length in bytes.
+    /// The sender of the message, its tag, and its length in bytes.
     #[getter]
     fn status(&self) -> Status {
         self.status
     }
 
-    /// Receives it into writable memory `data`, which may be longer.
+    /// Receives the message into writable memory `data`, which may be longer than the message.
     ///
-    /// Raises Truncated if it is longer than `data`, PeerFailed if its sender died.
+    /// Raises Truncated if the message is longer than `data`. Raises PeerFailed if its sender died.
     fn recv(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Status> {
         let buffer = Buffer::to_fill(data)?;
         let matched = self.take(py)?;
@@ -124,15 +125,15 @@ impl Matched {
         Ok(self.members.status(status))
     }
 
-    /// Receives it as a new bytearray of its length.
+    /// Receives the message as a new bytearray of its length.
     fn recv_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let matched = self.take(py)?;
         object::recv_matched(py, &self.context, &self.flow, matched)
     }
 
-    /// Receives the object that it holds.
+    /// Receives the object that the message carries.
     ///
-    /// Raises Error if it was not sent as an object.
+    /// Raises Error if the message was not sent as an object.
     fn recv_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let matched = self.take(py)?;
         let status = matched.status;

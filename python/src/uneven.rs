@@ -50,7 +50,7 @@ impl Flow {
 
 #[pymethods]
 impl Flow {
-    /// Starts gatherv(): the root gives `all` and `counts`, the others neither.
+    /// Starts gatherv(). The root gives `all` and `counts`; the other ranks give neither.
     #[pyo3(signature = (root, data, all=None, counts=None))]
     fn igatherv(
         &self,
@@ -78,7 +78,7 @@ impl Flow {
         self.start_uneven(py, uneven, (Some(input), Some(output)))
     }
 
-    /// Starts scatterv(): the root gives `all` and `counts`, the others None.
+    /// Starts scatterv(). The root gives `all` and `counts`; the other ranks give None.
     fn iscatterv(
         &self,
         py: Python<'_>,
@@ -105,7 +105,7 @@ impl Flow {
         self.start_uneven(py, uneven, (Some(input), Some(output)))
     }
 
-    /// Starts allgatherv(): `counts` are the items of each rank, which all ranks know.
+    /// Starts allgatherv(). `counts` has the number of items of each rank, and all ranks give it.
     fn iallgatherv(
         &self,
         py: Python<'_>,
@@ -121,7 +121,7 @@ impl Flow {
         self.start_uneven(py, Uneven::Allgather { mine, all: &parts.0 }, (Some(input), Some(output)))
     }
 
-    /// Starts alltoallv(): `counts` are the items for each rank, `result_counts` those from each.
+    /// Starts alltoallv(). `counts` has the number of items for each rank, and `result_counts` the number of items from each rank.
     fn ialltoallv(
         &self,
         py: Python<'_>,
@@ -140,11 +140,11 @@ impl Flow {
         self.start_uneven(py, uneven, (Some(input), Some(output)))
     }
 
-    /// Gathers memory of different lengths at rank `root`, in the order of ranks, one part behind the other in `all`. `counts` are the items
-    /// of each rank, given by all ranks or by none: then they are asked for first.
+    /// Gathers memory of different lengths in `all` at rank `root`, one part behind the other, in the order of ranks. `counts` has the
+    /// number of items of each rank. Either all ranks give `counts`, or none does. If none does, the ranks exchange the counts first.
     ///
-    /// Without `all` the root is returned a list of arrays, one for each rank, in new memory of the type of its `data`; arrays keep their
-    /// dimensions but the first. Elsewhere None is returned. Raises LengthMismatch if types, counts and lengths do not fit.
+    /// Without `all` the root is returned a list of arrays, one for each rank, in new memory of the type of its `data`. The arrays keep all
+    /// dimensions but the first. The other ranks are returned None. Raises LengthMismatch if types, counts and lengths do not fit.
     #[pyo3(signature = (root, data, all=None, counts=None))]
     fn gatherv<'py>(
         slf: &Bound<'py, Self>,
@@ -156,10 +156,10 @@ impl Flow {
         call(slf.py(), VECTORS, "gatherv", (slf, root, data, all, counts))
     }
 
-    /// Gives each rank its part of `all` at rank `root`: the parts are `counts` items long and lie one behind the other, or `all` is a list of one
-    /// array for each rank. Elsewhere both are not used.
+    /// Sends each rank its part of the root's `all`. The parts are `counts` items long and lie one behind the other. `all` may also be a
+    /// list of one array for each rank. The other ranks' `all` and `counts` are not used.
     ///
-    /// If `data` is None, on all ranks, the part is returned in new memory. Raises LengthMismatch if types, counts and lengths do not fit.
+    /// If all ranks give None as `data`, the part is returned in new memory. Raises LengthMismatch if types, counts and lengths do not fit.
     #[pyo3(signature = (root, all=None, counts=None, data=None))]
     fn scatterv<'py>(
         slf: &Bound<'py, Self>,
@@ -171,7 +171,7 @@ impl Flow {
         call(slf.py(), VECTORS, "scatterv", (slf, root, all, counts, data))
     }
 
-    /// As gatherv(), on all ranks.
+    /// Does what gatherv() does, and gives the result to all ranks.
     #[pyo3(signature = (data, all=None, counts=None))]
     fn allgatherv<'py>(
         slf: &Bound<'py, Self>,
@@ -182,11 +182,12 @@ impl Flow {
         call(slf.py(), VECTORS, "allgatherv", (slf, data, all, counts))
     }
 
-    /// Gives each rank `counts` items of `data`, whose parts lie one behind the other, and gets `result_counts` items of each in `result`.
+    /// Sends each rank `counts` items of `data`, whose parts lie one behind the other. Receives `result_counts` items from each rank in
+    /// `result`.
     ///
-    /// If all ranks leave `result_counts` out they are asked for first. Without `result` a list of arrays, one for each rank, is returned.
-    /// A list of one array for each rank needs no counts: it is exchanged as alltoall_objects() does. Raises LengthMismatch if types,
-    /// counts and lengths do not fit.
+    /// If all ranks leave out `result_counts`, they exchange the counts first. Without `result` the call returns a list of arrays, one for
+    /// each rank. A list of one array for each rank needs no counts, and is exchanged as by alltoall_objects(). Raises LengthMismatch if
+    /// types, counts and lengths do not fit.
     #[pyo3(signature = (data, counts=None, result=None, result_counts=None))]
     fn alltoallv<'py>(
         slf: &Bound<'py, Self>,

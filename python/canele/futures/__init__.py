@@ -9,7 +9,7 @@
     $ python program.py                                     starts a job of four workers
     $ canele run -n 5 python -m canele.futures program.py   rank 0 runs the program, the other ranks are the workers
 
-Functions, arguments and results are pickled; large arrays among them travel beside the pickle."""
+Functions, arguments and results are pickled. Large arrays in them travel beside the pickle."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 class Executor(futures.Executor):
     """Computes calls in workers, which are ranks of a job.
 
-    In a program that is started alone, this starts a job of `max_workers` ranks on this host (by default one for each processor), with further
-    `options` of `canele run`. Under `python -m canele.futures` the workers are the free ranks of the program's job, at most `max_workers`.
+    In a program that is started alone, the executor starts a job of `max_workers` ranks on this host, by default one for each processor.
+    `options` are further options of `canele run`. Under `python -m canele.futures` the workers are the free ranks of the program's job, at
+    most `max_workers`.
 
-    Each worker calls `initializer(*initargs)` first. A worker that dies is replaced: by a new one in a program that is started alone, else
-    by a free rank. Its task raises BrokenWorker, or is computed again, at most `retries` times."""
+    Each worker calls `initializer(*initargs)` first. In a program that is started alone a new worker replaces a dead one, otherwise a free
+    rank does. The task of a dead worker raises BrokenWorker, or is computed again, at most `retries` times."""
 
     def __init__(
         self, max_workers: int | None = None, *, initializer: Callable[..., object] | None = None, initargs: Sequence[Any] = (), retries: int = 0,
@@ -80,11 +81,11 @@ class Executor(futures.Executor):
 
     @property
     def num_workers(self) -> int:
-        """How many workers compute at a time."""
+        """The number of workers that compute at a time."""
         return self._workers
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> futures.Future[Result]:
-        """Returns the future of `fn(*args, **kwargs)`. What cannot be pickled makes it raise canele.Unpicklable."""
+        """Returns the future of `fn(*args, **kwargs)`. The future raises canele.Unpicklable if the call cannot be pickled."""
         self._pool.check_open()
         try:
             buffers = pack((fn, args, kwargs))
@@ -97,15 +98,16 @@ class Executor(futures.Executor):
     def map(
         self, fn: Callable[..., Result], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1, unordered: bool = False,
     ) -> Iterator[Result]:
-        """Returns an iterator of `fn(*items)` for the items of all iterables, in their order, or `unordered`, as they come.
+        """Returns an iterator of `fn(*items)` for the items of all iterables, in their order. With `unordered` the results have the order in
+        which they are computed.
 
-        `chunksize` calls are one task. Raises TimeoutError if a result is not there `timeout` seconds after the call of map."""
+        `chunksize` calls are one task. Raises TimeoutError if a result is missing `timeout` seconds after the call of map()."""
         return self.starmap(fn, zip(*iterables), timeout, chunksize, unordered)
 
     def starmap(
         self, fn: Callable[..., Result], iterable: Iterable[Iterable[Any]], timeout: float | None = None, chunksize: int = 1, unordered: bool = False,
     ) -> Iterator[Result]:
-        """Does what map does, with each item of the iterable as the arguments of one call."""
+        """Does what map() does, with each item of the iterable as the arguments of one call."""
         if chunksize < 1:
             raise ValueError(f"chunksize is {chunksize}: a task has at least one call")
         end = None if timeout is None else time.monotonic() + timeout
@@ -114,24 +116,25 @@ class Executor(futures.Executor):
         return results([self.submit(call_each, fn, chunk) for chunk in chunks], end, unordered)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes no more tasks, and lets the workers end after the last one. Waits for that, unless told otherwise."""
+        """Takes no more tasks, and lets the workers end after the last task. With `wait` it also waits for their end. `cancel_futures`
+        cancels the tasks that wait for a worker."""
         self._pool.close(cancel_futures)
         if wait:
             self._pool.wait()
 
 
 def setup(initializer: Callable[..., object] | None, initargs: Sequence[Any]) -> list[Any]:
-    """Packs what a worker does first."""
+    """Packs the first work of a worker: its surroundings and its initializer."""
     return [pack_surroundings(), *pack((initializer, tuple(initargs)))]
 
 
 def close_later(pool: Pool) -> None:
-    """Closes the pool of an executor that is forgotten, maybe by a thread that holds a lock of the pool: in another thread."""
+    """Closes the pool of a dropped executor in another thread, because this thread may hold a lock of the pool."""
     threading.Thread(target=pool.close, args=(False,), daemon=True).start()
 
 
 def call_each(function: Callable[..., Result], calls: list[tuple[Any, ...]]) -> list[Result]:
-    """The task of a chunk."""
+    """Computes the calls of a chunk."""
     return [function(*arguments) for arguments in calls]
 
 

@@ -3,8 +3,8 @@
   canele run -n 5 python -m canele.futures program.py ARGUMENTS…
   canele run -n 5 python -m canele.futures -m module ARGUMENTS…
 
-Rank 0 runs the program. Add `--on-failure continue` to `canele run` if it is to go on after a worker's death. Without `canele run` the
-program is run as if it were started alone."""
+Rank 0 runs the program. Add `--on-failure continue` to `canele run` if the job shall go on after a worker's death. Without
+`canele run` the program runs as if you had started it alone."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from canele.errors import Error, Unpicklable
 class BrokenWorker(Error, BrokenExecutor):
     """A worker died while it computed a task, or no worker can be started.
 
-    `rank` is its rank; `signal` what killed it and `exit_status` its status, as far as they are known."""
+    `rank` is the rank of the worker. `signal` is the signal that killed it, and `exit_status` its exit status. Each is None if it is unknown."""
 
     signal: int | None = None
     exit_status: int | None = None
