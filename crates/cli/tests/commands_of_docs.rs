@@ -26,7 +26,7 @@ const MANY: &str = "it starts too many ranks, or takes too long";
 const ELSEWHERE: &str = "the program is another package's";
 
 /// The commands that are not run: page, a part of their text, and why. All others are.
-const NOT_RUN: [(&str, &str, &str); 44] = [
+const NOT_RUN: [(&str, &str, &str); 45] = [
     ("README.md", "mpifort", MODULES),
     ("README.md", "python", PYTHON),
     ("build-systems.md", "julia", ELSEWHERE),
@@ -62,6 +62,7 @@ const NOT_RUN: [(&str, &str, &str); 44] = [
     ("papers.md", "canele paper", MEASURES),
     ("profile.md", "canele tune", MEASURES),
     ("python.md", "python", PYTHON),
+    ("python-pools.md", "python", PYTHON),
     ("robustness.md", "sleep_stress", MANY),
     ("scale.md", "canele sim", MANY),
     ("scale.md", "connect_all", MANY),

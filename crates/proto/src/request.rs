@@ -101,7 +101,7 @@ pub enum Failure {
         tag: Tag,
     },
     /// The peer died.
-    #[error("{0} has failed: its process has ended, and it had not finished the job")]
+    #[error("{0} is gone: it ended before it had finished its job, or its memory is corrupted")]
     PeerFailed(Rank),
     /// The peer cannot be reached.
     #[error("{0} cannot be reached: {1}")]
