@@ -1,5 +1,6 @@
 """Tests that are no ranks: they start jobs, and look that nothing is left of them. `python python/tests/test_futures.py`."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -38,6 +39,18 @@ def wait_until(condition, what: str) -> None:
         if time.monotonic() > end:
             raise AssertionError(f"waited in vain for {what}: {processes()}")
         time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def started(text: str, **more):
+    """Yields a program of this interpreter, which an interrupt from the keyboard ends even if the caller ignores it. It is killed if the
+    test has not ended it."""
+    text = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{text}"
+    with subprocess.Popen([sys.executable, "-c", text], **more) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
 
 
 def python(*words, check: bool = True, **more) -> subprocess.CompletedProcess:

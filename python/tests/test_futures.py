@@ -18,7 +18,7 @@ from concurrent import futures
 
 import canele
 import numpy
-from alone import LIMIT, MARK, PROGRAMS, AloneTest, in_job, processes, python, wait_until
+from alone import LIMIT, MARK, PROGRAMS, AloneTest, in_job, processes, python, started, wait_until
 from canele._packing import cloudpickle, pack
 from canele.futures import BrokenWorker, Executor
 
@@ -313,7 +313,7 @@ class Programs(AloneTest):
 
     def test_nothing_is_left_of_a_program_that_is_killed(self):
         text = "import time; from canele.futures import Executor; pool = Executor(2); list(pool.map(time.sleep, [600] * 4))"
-        with subprocess.Popen([sys.executable, "-c", text], stderr=subprocess.DEVNULL) as program:
+        with started(text, stderr=subprocess.DEVNULL) as program:
             # The program, launcher, supervisor, and the workers.
             wait_until(lambda: len(processes()) >= 5, "the workers")
             program.kill()
@@ -326,7 +326,7 @@ class Programs(AloneTest):
             "        print('ready', pool.submit(pow, 2, 3).result(), flush=True); time.sleep(600)\n"
             "    except KeyboardInterrupt: print(pool.submit(pow, 2, 4).result())\n"
         )
-        with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, process_group=0) as program:
+        with started(text, stdout=subprocess.PIPE, text=True, process_group=0) as program:
             self.assertEqual(program.stdout.readline(), "ready 8\n")
             os.killpg(program.pid, signal.SIGINT)
             self.assertEqual(program.communicate(timeout=LIMIT)[0], "16\n")

@@ -14,7 +14,7 @@ import unittest
 
 import canele
 import numpy
-from alone import LIMIT, AloneTest, in_job, processes, python, wait_until
+from alone import LIMIT, AloneTest, in_job, processes, python, started, wait_until
 from canele import __main__ as command
 from canele._packing import cloudpickle
 
@@ -124,13 +124,13 @@ class Functions(AloneTest):
 
     def test_an_interrupt_ends_the_job(self):
         text = "import canele, time\ntry: canele.run(time.sleep, 2, [600])\nexcept KeyboardInterrupt: print('interrupted')\n"
-        with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as program:
+        with started(text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as program:
             wait_until(lambda: len(processes()) >= 5, "the ranks")
             program.send_signal(signal.SIGINT)
             self.assertEqual(program.communicate(timeout=LIMIT)[0], "interrupted\n")
 
     def test_nothing_is_left_of_a_program_that_is_killed(self):
-        with subprocess.Popen([sys.executable, "-c", "import canele, time; canele.run(time.sleep, 2, [600])"], stderr=subprocess.DEVNULL) as program:
+        with started("import canele, time; canele.run(time.sleep, 2, [600])", stderr=subprocess.DEVNULL) as program:
             wait_until(lambda: len(processes()) >= 5, "the ranks")
             program.kill()
 
