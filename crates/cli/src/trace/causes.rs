@@ -158,7 +158,7 @@ impl Search<'_> {
                 );
                 complete(shares, own.rank)
             }
-            WaitReason::LateUntil { thread, at } => {
+            WaitReason::LateUntil { thread, at, sender } => {
                 let other = &self.timeline.threads[thread];
                 let late = at.clamp(wait.start, wait.end) - wait.start;
                 let mut shares = HashMap::new();
@@ -170,7 +170,7 @@ impl Search<'_> {
                     self.in_step.insert(pair, wait.end);
                     self.releases[wait.thread].push(wait.end);
                 }
-                let on_its_way = Origin { rank: other.rank, kind: CauseKind::Transfer, place: 0 };
+                let on_its_way = Origin { rank: sender, kind: CauseKind::Transfer, place: 0 };
                 *shares.entry(on_its_way).or_default() += 1.0 - late / took;
                 complete(shares, own.rank)
             }

@@ -309,6 +309,22 @@ fn a_long_message_waits_for_its_late_receiver() {
 }
 
 #[test]
+fn the_rest_of_a_long_send_is_a_transfer_of_its_sender() {
+    let mut trace =
+        trace(&[vec![Step::Compute(5.0), Step::Send(1)], vec![Step::Compute(300.0), Step::Receive(0)]], 1);
+    let received_at = trace.messages[&1].received_at;
+    let sender = trace.ranks.get_mut(&0).unwrap();
+    sender.slices.last_mut().unwrap().end = received_at + 1000.0;
+    let waits = slice(SliceKind::Wait, "wait to send to 1", (6.9, received_at + 999.0), None);
+    sender.slices.push(Slice { peer: Some(1), ..waits });
+    trace.ranks.get_mut(&1).unwrap().receives[0].protocol = "streamed".into();
+    let causes = causes(&trace);
+    let transfers: Vec<_> = causes.iter().filter(|cause| cause.kind == CauseKind::Transfer).collect();
+    assert_eq!(transfers.iter().map(|cause| cause.rank).collect::<Vec<_>>(), [0], "{causes:?}");
+    assert!((transfers[0].waited - 999.0).abs() < 2.0, "{causes:?}");
+}
+
+#[test]
 fn a_trace_without_waits_has_no_causes() {
     assert!(causes(&Trace::default()).is_empty());
     assert!(causes(&trace(&[vec![Step::Compute(5.0)]], 3)).is_empty());

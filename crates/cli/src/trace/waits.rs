@@ -30,16 +30,32 @@ pub struct WaitInterval {
 /// Why a thread waits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum WaitReason {
-    /// The other thread was late until this moment. After it the message was on its way.
-    LateUntil { thread: usize, at: f64 },
+    /// The other thread was late until this moment. After it a message of the rank `sender` was on its way.
+    LateUntil { thread: usize, at: f64, sender: u32 },
     /// It depends on the other thread, but no event says when that did its part.
     DependsOn { thread: usize },
     /// The trace does not say.
     Unknown,
 }
 
-/// What may end a wait: the moment it comes, the other thread, and when that has done its part.
-type WaitEnding = (f64, usize, f64);
+/// A message that may end a wait at one of its ends.
+#[derive(Clone, Copy)]
+struct WaitEnding {
+    /// The moment at which it ends the wait.
+    at: f64,
+    /// The thread at the other end.
+    thread: usize,
+    /// When that thread has done its part.
+    done: f64,
+    /// The rank that sends the message.
+    sender: u32,
+}
+
+impl WaitEnding {
+    fn reason(self) -> WaitReason {
+        WaitReason::LateUntil { thread: self.thread, at: self.done, sender: self.sender }
+    }
+}
 
 /// Cuts all waits into intervals, and the pieces of the timeline with them.
 pub fn cut(trace: &Trace, timeline: &mut Timeline) -> Vec<WaitInterval> {
@@ -80,12 +96,14 @@ fn endings(trace: &Trace, timeline: &Timeline) -> HashMap<usize, Vec<WaitEnding>
         let TracedMessage { from, to, from_thread, to_thread, sent_at, received_at, .. } = *message;
         let ends = timeline.thread(from, from_thread).zip(timeline.thread(to, to_thread));
         let Some((sender, receiver)) = ends.filter(|_| from != to) else { continue };
-        endings.entry(receiver).or_default().push((received_at, sender, sent_at));
+        let at_receiver = WaitEnding { at: received_at, thread: sender, done: sent_at, sender: from };
+        endings.entry(receiver).or_default().push(at_receiver);
         if handshake.contains(number) {
-            endings.entry(sender).or_default().push((received_at, receiver, received_at));
+            let at_sender = WaitEnding { thread: receiver, done: received_at, ..at_receiver };
+            endings.entry(sender).or_default().push(at_sender);
         }
     }
-    endings.values_mut().for_each(|list| list.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    endings.values_mut().for_each(|list| list.sort_by(|a, b| a.at.total_cmp(&b.at)));
     endings
 }
 
@@ -95,13 +113,13 @@ fn parts(
     (thread, endings): (usize, &[WaitEnding]),
     (timeline, collectives): (&Timeline, &EnteredCollectives),
 ) -> Vec<(f64, WaitReason)> {
-    let first = endings.partition_point(|ending| ending.0 <= piece.start);
-    let behind = endings.partition_point(|ending| ending.0 <= piece.end);
+    let first = endings.partition_point(|ending| ending.at <= piece.start);
+    let behind = endings.partition_point(|ending| ending.at <= piece.end);
     let mut parts: Vec<(f64, WaitReason)> = Vec::new();
-    for (at, other, done) in &endings[first..behind] {
-        match parts.last_mut().filter(|last| last.0 >= *at) {
-            Some(last) => last.1 = WaitReason::LateUntil { thread: *other, at: *done },
-            None => parts.push((*at, WaitReason::LateUntil { thread: *other, at: *done })),
+    for ending in &endings[first..behind] {
+        match parts.last_mut().filter(|last| last.0 >= ending.at) {
+            Some(last) => last.1 = ending.reason(),
+            None => parts.push((ending.at, ending.reason())),
         }
     }
     let Some(last) = parts.last_mut() else {
@@ -109,10 +127,10 @@ fn parts(
     };
     if piece.end - last.0 <= SHORT_REST {
         last.0 = piece.end;
-    } else if let WaitReason::LateUntil { thread, .. } = last.1 {
+    } else if let WaitReason::LateUntil { thread, sender, .. } = last.1 {
         // A long message is on its way once it has met its receive.
         let at = last.0;
-        parts.push((piece.end, WaitReason::LateUntil { thread, at }));
+        parts.push((piece.end, WaitReason::LateUntil { thread, at, sender }));
     }
     parts
 }
@@ -126,12 +144,13 @@ fn unmatched(
     let own = &timeline.threads[thread];
     // What was waited for may be received behind the wait, but in the same call.
     let call_end = piece.call.map_or(piece.end, |call| own.slices[call].end).max(piece.end + FOUND_SOON);
-    let soon = later.iter().take_while(|ending| ending.0 <= call_end);
-    if let Some((_, other, done)) = soon.take(64).find(|ending| ending.2 > piece.start) {
-        return WaitReason::LateUntil { thread: *other, at: *done };
+    let soon = later.iter().take_while(|ending| ending.at <= call_end);
+    if let Some(ending) = soon.take(64).find(|ending| ending.done > piece.start) {
+        return ending.reason();
     }
     if let Some((other, entered)) = collectives.last_to_enter(own, piece) {
-        return WaitReason::LateUntil { thread: other, at: entered };
+        let sender = timeline.threads[other].rank;
+        return WaitReason::LateUntil { thread: other, at: entered, sender };
     }
     let peer = piece.slice.and_then(|slice| own.slices[slice].peer);
     let other = peer.filter(|peer| *peer != own.rank).and_then(|peer| timeline.thread(peer, own.thread));
