@@ -17,6 +17,14 @@ pub struct Trace {
     pub(super) texts: HashSet<Rc<str>>,
 }
 
+impl Trace {
+    /// By how much the clocks of two ranks may be apart, in µs. Ranks of one host have the same clock.
+    pub fn clock_error(&self, one: u32, other: u32) -> f64 {
+        let host = |rank| self.ranks.get(&rank).map(|rank| &rank.host);
+        if host(one) == host(other) { 0.0 } else { self.clock_uncertainty }
+    }
+}
+
 /// What a rank has recorded.
 #[derive(Debug, Default)]
 pub struct RankTrace {

@@ -16,6 +16,8 @@ use super::timeline::{Activity, Piece, ThreadTimeline, Timeline};
 const FOUND_SOON: f64 = 5.0;
 /// What is left of a wait behind its last message belongs to that if it is no longer, in µs.
 const SHORT_REST: f64 = 1.0;
+/// Messages behind a wait that are looked at.
+const MOST_LATER: usize = 64;
 
 /// A part of a wait. Times are in µs.
 #[derive(Clone, Debug)]
@@ -71,7 +73,8 @@ pub fn cut(trace: &Trace, timeline: &mut Timeline) -> Vec<WaitInterval> {
                 cut.push(piece);
                 continue;
             }
-            for (end, reason) in parts(&piece, (thread, &own), (timeline, &collectives)) {
+            let context = WaitContext { trace, timeline, collectives: &collectives };
+            for (end, reason) in parts(&piece, (thread, &own), context) {
                 let start = cut.last().map_or(piece.start, |before: &Piece| before.end.max(piece.start));
                 cut.push(Piece { start, end, wait: Some(waits.len()), ..piece });
                 waits.push(WaitInterval { thread, start, end, reason });
@@ -107,23 +110,44 @@ fn endings(trace: &Trace, timeline: &Timeline) -> HashMap<usize, Vec<WaitEnding>
     endings
 }
 
+/// What is known of the job while its waits are cut.
+#[derive(Clone, Copy)]
+struct WaitContext<'a> {
+    trace: &'a Trace,
+    timeline: &'a Timeline,
+    collectives: &'a EnteredCollectives,
+}
+
+impl WaitContext<'_> {
+    /// The rank that a piece of a thread waits for, if the trace names it.
+    fn peer(&self, thread: usize, piece: &Piece) -> Option<u32> {
+        piece.slice.and_then(|slice| self.timeline.threads[thread].slices[slice].peer)
+    }
+
+    /// True for the messages of the rank that a wait is for. A wait for no particular rank may end with any message.
+    fn is_of_peer(&self, ending: &WaitEnding, peer: Option<u32>) -> bool {
+        peer.is_none_or(|peer| self.timeline.threads[ending.thread].rank == peer)
+    }
+}
+
 /// Where each part of a wait ends, and why.
 fn parts(
     piece: &Piece,
     (thread, endings): (usize, &[WaitEnding]),
-    (timeline, collectives): (&Timeline, &EnteredCollectives),
+    context: WaitContext<'_>,
 ) -> Vec<(f64, WaitReason)> {
+    let peer = context.peer(thread, piece);
     let first = endings.partition_point(|ending| ending.at <= piece.start);
     let behind = endings.partition_point(|ending| ending.at <= piece.end);
     let mut parts: Vec<(f64, WaitReason)> = Vec::new();
-    for ending in &endings[first..behind] {
+    for ending in endings[first..behind].iter().filter(|ending| context.is_of_peer(ending, peer)) {
         match parts.last_mut().filter(|last| last.0 >= ending.at) {
             Some(last) => last.1 = ending.reason(),
             None => parts.push((ending.at, ending.reason())),
         }
     }
     let Some(last) = parts.last_mut() else {
-        return vec![(piece.end, unmatched(piece, (thread, &endings[behind..]), (timeline, collectives)))];
+        return vec![(piece.end, unmatched(piece, (thread, &endings[behind..]), context))];
     };
     if piece.end - last.0 <= SHORT_REST {
         last.0 = piece.end;
@@ -135,26 +159,26 @@ fn parts(
     parts
 }
 
-/// Why a thread waits if no message has come in the wait. `later` are those that come after it.
-fn unmatched(
-    piece: &Piece,
-    (thread, later): (usize, &[WaitEnding]),
-    (timeline, collectives): (&Timeline, &EnteredCollectives),
-) -> WaitReason {
-    let own = &timeline.threads[thread];
-    // What was waited for may be received behind the wait, but in the same call.
+/// Why a thread waits if no message has ended the wait. `later` are the messages that come after it.
+fn unmatched(piece: &Piece, (thread, later): (usize, &[WaitEnding]), context: WaitContext<'_>) -> WaitReason {
+    let WaitContext { trace, timeline, collectives } = context;
+    let (own, peer) = (&timeline.threads[thread], context.peer(thread, piece));
+    // What was waited for may be received behind the wait, but in the same call. It was sent before the wait ended.
     let call_end = piece.call.map_or(piece.end, |call| own.slices[call].end).max(piece.end + FOUND_SOON);
-    let soon = later.iter().take_while(|ending| ending.at <= call_end);
-    if let Some(ending) = soon.take(64).find(|ending| ending.done > piece.start) {
-        return ending.reason();
-    }
-    if let Some((other, entered)) = collectives.last_to_enter(own, piece) {
+    let may_end = |ending: &&WaitEnding| {
+        let latest = piece.end + trace.clock_error(own.rank, timeline.threads[ending.thread].rank);
+        ending.done > piece.start && ending.done <= latest && context.is_of_peer(ending, peer)
+    };
+    let mut soon = later.iter().take_while(|ending| ending.at <= call_end).take(MOST_LATER);
+    let message = soon.find(may_end).map(|ending| ending.reason());
+    let last = collectives.last_to_enter(own, piece).map(|(other, entered)| {
         let sender = timeline.threads[other].rank;
-        return WaitReason::LateUntil { thread: other, at: entered, sender };
-    }
-    let peer = piece.slice.and_then(|slice| own.slices[slice].peer);
+        WaitReason::LateUntil { thread: other, at: entered, sender }
+    });
+    // Without a peer, a message behind the wait is the weaker sign.
+    let known = if peer.is_some() { message.or(last) } else { last.or(message) };
     let other = peer.filter(|peer| *peer != own.rank).and_then(|peer| timeline.thread(peer, own.thread));
-    other.map_or(WaitReason::Unknown, |thread| WaitReason::DependsOn { thread })
+    known.or(other.map(|thread| WaitReason::DependsOn { thread })).unwrap_or(WaitReason::Unknown)
 }
 
 /// The name of a collective with its communicator, and how many of this name its rank entered before.
