@@ -96,6 +96,7 @@ pub fn causes(trace: &Trace) -> Vec<Cause> {
     let mut order: Vec<usize> = (0..waits.len()).collect();
     order.sort_by(|a, b| waits[*a].end.total_cmp(&waits[*b].end));
     let mut search = Search {
+        trace,
         explained: vec![None; waits.len()],
         in_step: HashMap::new(),
         releases: vec![Vec::new(); timeline.threads.len()],
@@ -129,6 +130,7 @@ pub fn causes(trace: &Trace) -> Vec<Cause> {
 
 /// What is known while waits are explained.
 struct Search<'a> {
+    trace: &'a Trace,
     timeline: &'a Timeline,
     waits: &'a [WaitInterval],
     explained: Vec<Option<Shares>>,
@@ -161,6 +163,9 @@ impl Search<'_> {
             WaitReason::LateUntil { thread, at, sender } => {
                 let other = &self.timeline.threads[thread];
                 let late = at.clamp(wait.start, wait.end) - wait.start;
+                // Clocks of two hosts do not tell a time that is shorter than their error.
+                let is_certain = late > self.trace.clock_error(own.rank, other.rank);
+                let late = if is_certain { late } else { 0.0 };
                 let mut shares = HashMap::new();
                 if late > 0.0 {
                     let since = self.compared_since(wait, other, late);

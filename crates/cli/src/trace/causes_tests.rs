@@ -381,6 +381,17 @@ fn a_wait_in_a_collective_is_for_its_last_rank_and_not_for_a_message_behind_it()
 }
 
 #[test]
+fn clocks_of_two_hosts_tell_no_time_below_their_uncertainty() {
+    let mut trace =
+        trace(&[vec![Step::Compute(305.0), Step::Send(1)], vec![Step::Compute(300.0), Step::Receive(0)]], 1);
+    trace.clock_uncertainty = 10.0;
+    let kinds = |trace: &Trace| causes(trace).iter().map(|cause| cause.kind).collect::<Vec<_>>();
+    assert!(kinds(&trace).contains(&CauseKind::Computes), "one host has one clock");
+    trace.ranks.get_mut(&1).unwrap().host = "another".into();
+    assert_eq!(kinds(&trace), [CauseKind::Transfer]);
+}
+
+#[test]
 fn a_trace_without_waits_has_no_causes() {
     assert!(causes(&Trace::default()).is_empty());
     assert!(causes(&trace(&[vec![Step::Compute(5.0)]], 3)).is_empty());

@@ -264,7 +264,9 @@ impl<'de> Visitor<'de> for Whole<'_> {
                 "traceEvents" => map.next_value_seed(Events(&mut *self.0))?,
                 "otherData" => {
                     let clocks: ClockData = map.next_value()?;
-                    self.0.clock_uncertainty = clocks.clock_uncertainty_ns.parse().unwrap_or(0.0) / 1000.0;
+                    // So much may each clock be off; two of them may be so in opposite directions.
+                    let each_ns = clocks.clock_uncertainty_ns.parse::<u64>().unwrap_or(0);
+                    self.0.clock_uncertainty = 2.0 * each_ns as f64 / 1000.0;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }

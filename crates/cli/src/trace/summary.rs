@@ -250,7 +250,7 @@ fn late_senders(trace: &Trace) -> Vec<LateSender> {
             let message = receive.message.and_then(|number| trace.messages.get(&number));
             let (Some(since), Some(message)) = (since, message) else { continue };
             let waited = message.sent_at.min(receive.at) - since.max(last.unwrap_or(since));
-            if waited > 0.0 {
+            if waited > trace.clock_error(message.from, *receiver) {
                 let (messages, sum) = late.entry((message.from, *receiver)).or_default();
                 *messages += 1;
                 *sum += waited;

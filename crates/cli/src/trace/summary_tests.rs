@@ -51,6 +51,15 @@ fn a_sender_is_late_by_what_its_receiver_had_waited() {
 }
 
 #[test]
+fn a_sender_on_another_host_is_late_by_more_than_the_error_of_the_clocks() {
+    let mut trace = trace();
+    trace.clock_uncertainty = 20.0;
+    assert_eq!(Summary::of(&trace).late_senders.len(), 1, "one host has one clock");
+    trace.ranks.get_mut(&0).unwrap().host = "another".into();
+    assert!(Summary::of(&trace).late_senders.is_empty());
+}
+
+#[test]
 fn a_second_message_in_a_wait_is_late_only_since_the_first() {
     let mut trace = trace();
     trace.ranks.get_mut(&1).unwrap().receives[1].at = 30.0;
