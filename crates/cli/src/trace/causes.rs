@@ -315,15 +315,17 @@ impl Cost {
                 *known = link;
             }
         }
+        let mut links: HashMap<u32, Vec<ChainLink>> = HashMap::new();
+        for link in longest.into_values().filter(|link| link.rank != origin) {
+            links.entry(link.waits_for).or_default().push(link);
+        }
         let mut chain = Vec::new();
         let mut reached = vec![origin];
         let mut next = 0;
         while let Some(at) = reached.get(next).copied() {
             next += 1;
-            let mut behind: Vec<_> = longest.values().filter(|link| link.waits_for == at).cloned().collect();
+            let mut behind = links.remove(&at).unwrap_or_default();
             behind.sort_by(|a, b| b.waited.total_cmp(&a.waited));
-            longest.retain(|_, link| link.waits_for != at);
-            behind.retain(|link| link.rank != origin);
             reached.extend(behind.iter().map(|link| link.rank));
             chain.extend(behind);
         }

@@ -392,6 +392,15 @@ fn clocks_of_two_hosts_tell_no_time_below_their_uncertainty() {
 }
 
 #[test]
+fn a_chain_of_very_many_ranks_takes_no_longer_for_each_of_them() {
+    const COUNT: u32 = 100_000;
+    let edges = (1..COUNT).map(|rank| ((rank, rank - 1), 1.0)).collect();
+    let chain = Cost { edges, ..Cost::default() }.chain(0);
+    let links: Vec<_> = chain.iter().map(|link| (link.rank, link.waits_for)).collect();
+    assert_eq!(links, (1..COUNT).map(|rank| (rank, rank - 1)).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_trace_without_waits_has_no_causes() {
     assert!(causes(&Trace::default()).is_empty());
     assert!(causes(&trace(&[vec![Step::Compute(5.0)]], 3)).is_empty());

@@ -7,10 +7,10 @@
 //! ```
 //! A long message that waits for its receiver is the same the other way round: the receiver is late until it has matched the message.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::recorded::{SliceKind, Trace, TracedMessage};
-use super::timeline::{Activity, Piece, ThreadTimeline, Timeline};
+use super::timeline::{Activity, Piece, Timeline};
 
 /// A message that is found so soon after a wait has ended it, in µs.
 const FOUND_SOON: f64 = 5.0;
@@ -171,7 +171,7 @@ fn unmatched(piece: &Piece, (thread, later): (usize, &[WaitEnding]), context: Wa
     };
     let mut soon = later.iter().take_while(|ending| ending.at <= call_end).take(MOST_LATER);
     let message = soon.find(may_end).map(|ending| ending.reason());
-    let last = collectives.last_to_enter(own, piece).map(|(other, entered)| {
+    let last = collectives.last_to_enter(thread, piece).map(|(other, entered)| {
         let sender = timeline.threads[other].rank;
         WaitReason::LateUntil { thread: other, at: entered, sender }
     });
@@ -186,45 +186,56 @@ type CollectiveKey = (String, usize);
 
 /// The blocking collectives of all ranks: the n-th on a communicator is the same call on all members.
 struct EnteredCollectives {
-    /// Of each: the threads with their entry and exit.
-    entered: BTreeMap<CollectiveKey, Vec<(usize, f64, f64)>>,
-    /// Which one a slice of a thread is.
-    of_slice: HashMap<(usize, usize), CollectiveKey>,
-    threads: HashMap<(u32, u32), usize>,
+    /// Of each: when which thread entered it, in the order of time.
+    entered: Vec<Vec<(f64, usize)>>,
+    /// Of each slice of each thread: the innermost collective that it lies in.
+    of_slices: Vec<Vec<Option<usize>>>,
 }
 
 impl EnteredCollectives {
     fn of(timeline: &Timeline) -> Self {
-        let (mut entered, mut of_slice) = (BTreeMap::<_, Vec<_>>::new(), HashMap::new());
+        let mut all = Self { entered: Vec::new(), of_slices: Vec::new() };
+        let mut numbers: HashMap<CollectiveKey, usize> = HashMap::new();
         let mut calls: HashMap<(u32, String), usize> = HashMap::new();
-        let mut threads = HashMap::new();
         for (number, thread) in timeline.threads.iter().enumerate() {
-            threads.insert((thread.rank, thread.thread), number);
-            for (at, slice) in thread.slices.iter().enumerate() {
-                if slice.kind != SliceKind::Collective {
-                    continue;
+            let mut open: Vec<(f64, usize)> = Vec::new();
+            let mut of_slices = Vec::with_capacity(thread.slices.len());
+            for slice in &thread.slices {
+                while open.pop_if(|(end, _)| *end <= slice.start).is_some() {}
+                if slice.kind == SliceKind::Collective {
+                    let name = format!("{} {}", slice.name, slice.flow.as_deref().unwrap_or(""));
+                    let count = calls.entry((thread.rank, name.clone())).or_default();
+                    let next = numbers.len();
+                    let collective = *numbers.entry((name, *count)).or_insert(next);
+                    *count += 1;
+                    all.enter(collective, (slice.start, number));
+                    open.push((slice.end, collective));
                 }
-                let name = format!("{} {}", slice.name, slice.flow.as_deref().unwrap_or(""));
-                let count = calls.entry((thread.rank, name.clone())).or_default();
-                let key = (name, *count);
-                *count += 1;
-                entered.entry(key.clone()).or_default().push((number, slice.start, slice.end));
-                of_slice.insert((number, at), key);
+                of_slices.push(open.last().map(|(_, collective)| *collective));
             }
+            all.of_slices.push(of_slices);
         }
-        Self { entered, of_slice, threads }
+        all.entered.iter_mut().for_each(|list| list.sort_by(|a, b| a.0.total_cmp(&b.0)));
+        all
+    }
+
+    fn enter(&mut self, collective: usize, entry: (f64, usize)) {
+        if collective >= self.entered.len() {
+            self.entered.resize_with(collective + 1, Vec::new);
+        }
+        self.entered[collective].push(entry);
     }
 
     /// The last other thread that entered the collective in which a thread waits, and when, if it did so during the wait.
-    fn last_to_enter(&self, own: &ThreadTimeline, piece: &Piece) -> Option<(usize, f64)> {
-        let number = *self.threads.get(&(own.rank, own.thread))?;
-        let around = (piece.call?..=piece.slice?).rev();
-        let key = around.filter_map(|slice| self.of_slice.get(&(number, slice))).next()?;
-        let others = self.entered[key].iter().filter(|(thread, start, end)| {
-            // Another communicator may have the same number on other ranks.
-            *thread != number && *start < piece.end && *end > piece.start
-        });
-        let last = others.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        (last.1 > piece.start).then_some((last.0, last.1))
+    /// Another communicator may have the same number on other ranks, so other entries explain nothing.
+    fn last_to_enter(&self, thread: usize, piece: &Piece) -> Option<(usize, f64)> {
+        let entered = &self.entered[self.of_slices[thread][piece.slice?]?];
+        let before = entered.partition_point(|(start, _)| *start < piece.end);
+        let (start, other) = entered[..before].iter().rev().find(|(_, other)| *other != thread)?;
+        (*start > piece.start).then_some((*other, *start))
     }
 }
+
+#[cfg(test)]
+#[path = "waits_tests.rs"]
+mod tests;
