@@ -1,6 +1,6 @@
 //! What a trace has: ranks with their slices, messages, accesses and operations.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 /// A trace.
@@ -15,6 +15,8 @@ pub struct Trace {
     pub clock_uncertainty: f64,
     /// Texts that many events share.
     pub(super) texts: HashSet<Rc<str>>,
+    /// While a file is read: the places of non-blocking collectives that have not ended, by their ranks and identifiers.
+    pub(super) under_way: HashMap<(u32, String), usize>,
 }
 
 impl Trace {
@@ -97,8 +99,6 @@ pub struct Operation {
     /// The start, where the end is not in the trace.
     pub end: f64,
     pub bytes: u64,
-    /// By which its end is found.
-    pub id: Rc<str>,
 }
 
 /// A message.

@@ -1,4 +1,4 @@
-use super::super::recorded::{TracedMessage, Transfer};
+use super::super::recorded::{Access, Operation, TracedMessage, Transfer};
 use super::*;
 
 fn slice(kind: SliceKind, name: &str, start: f64, end: f64) -> Slice {
@@ -89,6 +89,27 @@ fn messages_are_counted_by_size_and_pair() {
     assert_eq!((summary.pairs[0].messages, summary.pairs[0].bytes), (2, 108));
     assert_eq!((summary.rails[0].rail, summary.rails[0].bytes), (0, 108));
     assert_eq!((summary.protocols[0].protocol.as_str(), summary.protocols[0].messages), ("short", 2));
+}
+
+#[test]
+fn sums_of_impossible_numbers_end_at_the_largest() {
+    let mut trace = trace();
+    for rank in trace.ranks.values_mut() {
+        rank.missing = u64::MAX;
+        rank.sends.iter_mut().for_each(|send| (send.bytes, send.rail) = (u64::MAX, Some(0)));
+        rank.pieces.insert(0, u64::MAX);
+        let access = || Access { at: 1.0, thread: 1, name: "put".into(), peer: 1, bytes: u64::MAX };
+        rank.accesses.extend([access(), access()]);
+        let operation = || Operation { name: "barrier".into(), start: 1.0, end: 1.0, bytes: u64::MAX };
+        rank.operations.extend([operation(), operation()]);
+    }
+    let summary = Summary::of(&trace);
+    assert_eq!((summary.missing, summary.ranks[0].bytes_sent), (u64::MAX, u64::MAX));
+    assert!(summary.pairs.iter().all(|pair| pair.bytes == u64::MAX));
+    assert_eq!((summary.rails[0].bytes, summary.operations[0].bytes), (u64::MAX, u64::MAX));
+    assert_eq!((summary.protocols[0].bytes, summary.sizes[0].bytes), (u64::MAX, u64::MAX));
+    assert!(super::super::svg::draw(&trace, &summary).is_ok());
+    super::super::page::page(&trace, &summary);
 }
 
 #[test]

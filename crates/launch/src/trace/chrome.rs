@@ -136,7 +136,7 @@ impl Lines {
                 }
                 EventKind::Sent | EventKind::Matched => {
                     let next = after[at].map(|next| &events[next]);
-                    let end_ns = next.unwrap_or(event).at_ns.min(event.at_ns + MARK_NS);
+                    let end_ns = next.unwrap_or(event).at_ns.min(event.at_ns.saturating_add(MARK_NS));
                     // The next event after its receive gives the protocol of an announced message.
                     let chosen = next.filter(|next| {
                         (next.kind, next.peer, next.bytes) == (EventKind::Chosen, event.peer, event.bytes)
@@ -183,7 +183,7 @@ impl Lines {
                 }
                 EventKind::Accessed | EventKind::Noticed => {
                     let next = after[at].map_or(event, |next| &events[next]);
-                    let end_ns = next.at_ns.min(event.at_ns + MARK_NS);
+                    let end_ns = next.at_ns.min(event.at_ns.saturating_add(MARK_NS));
                     self.access(event, (end_ns, numbers.next(self.rank, event)), &texts);
                 }
                 EventKind::Chosen | EventKind::Withdrawn => {}
@@ -235,7 +235,7 @@ impl Lines {
         let (head, took, name) = (self.head("X", event.thread, event.at_ns), micros(dur), text(name));
         let line =
             format!("{head},\"dur\":{took},\"cat\":\"{category}\",\"name\":{name},\"args\":{{{args}}}}}");
-        self.lines.push((event.at_ns, std::cmp::Reverse(dur + 1), line));
+        self.lines.push((event.at_ns, std::cmp::Reverse(dur.saturating_add(1)), line));
     }
 
     fn message(

@@ -102,6 +102,17 @@ fn a_long_reception_is_drawn_from_its_match_to_its_end() {
 }
 
 #[test]
+fn times_that_cannot_be_give_no_panic() {
+    let events = written(vec![vec![
+        Event { name: 1, ..event(0, EventKind::CallBegin) },
+        message(u64::MAX, EventKind::Sent, 1),
+        Event { peer: 1, ..event(u64::MAX, EventKind::Accessed) },
+        event(u64::MAX, EventKind::CallEnd),
+    ]]);
+    assert_eq!(named(&events, "MPI_Recv").len(), 1);
+}
+
+#[test]
 fn a_send_that_was_withdrawn_before_it_left_leaves_its_departure_to_the_next() {
     let waits = |at_ns| Event { variant: 0, ..message(at_ns, EventKind::Sent, 1) };
     let withdrawn = Event { bytes: 1, ..message(1300, EventKind::Withdrawn, 1) };

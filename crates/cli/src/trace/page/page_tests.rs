@@ -97,6 +97,16 @@ fn the_events_of_a_page_are_those_of_the_trace() {
 }
 
 #[test]
+fn times_beyond_all_numbers_give_no_panic() {
+    let mut trace = trace();
+    for (number, (sent_at, received_at)) in [(3, (0.0, 1e17)), (4, (1e17, 0.0))] {
+        let ends = trace.messages[&1];
+        trace.messages.insert(number, TracedMessage { sent_at, received_at, ..ends });
+    }
+    page(&trace, &Summary::of(&trace));
+}
+
+#[test]
 fn a_page_loads_nothing_and_no_name_ends_its_scripts() {
     let trace = trace();
     let page = page(&trace, &Summary::of(&trace));
