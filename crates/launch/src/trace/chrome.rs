@@ -16,6 +16,7 @@ use super::RankTrace;
 use super::departures::departures;
 use super::matching::MessageNumbers;
 use super::operations::Operations;
+use super::portions::separators;
 use super::sites::{SiteNames, SiteText};
 use super::words::{NamesOfFlows, add, add_message, micros, text, wait_name};
 
@@ -115,8 +116,9 @@ impl Lines {
         let mut operations = Operations::default();
         let after = next_of_thread(events);
         let departures = departures(events);
+        let separators = separators(events, &after);
         let mut receptions = 0;
-        for (at, event) in events.iter().enumerate() {
+        for (at, event) in events.iter().enumerate().filter(|(at, _)| !separators.contains(at)) {
             let stack = open.entry(event.thread).or_default();
             match event.kind {
                 EventKind::Name | EventKind::SiteFrames => {}

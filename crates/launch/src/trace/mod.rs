@@ -12,6 +12,7 @@ mod clock;
 mod departures;
 mod matching;
 mod operations;
+mod portions;
 mod sites;
 mod words;
 
