@@ -96,6 +96,7 @@ pub fn causes(trace: &Trace) -> Vec<Cause> {
     let mut order: Vec<usize> = (0..waits.len()).collect();
     order.sort_by(|a, b| waits[*a].end.total_cmp(&waits[*b].end));
     let mut search = Search {
+        trace,
         explained: vec![None; waits.len()],
         in_step: HashMap::new(),
         releases: vec![Vec::new(); timeline.threads.len()],
@@ -129,6 +130,7 @@ pub fn causes(trace: &Trace) -> Vec<Cause> {
 
 /// What is known while waits are explained.
 struct Search<'a> {
+    trace: &'a Trace,
     timeline: &'a Timeline,
     waits: &'a [WaitInterval],
     explained: Vec<Option<Shares>>,
@@ -158,9 +160,12 @@ impl Search<'_> {
                 );
                 complete(shares, own.rank)
             }
-            WaitReason::LateUntil { thread, at } => {
+            WaitReason::LateUntil { thread, at, sender } => {
                 let other = &self.timeline.threads[thread];
                 let late = at.clamp(wait.start, wait.end) - wait.start;
+                // Clocks of two hosts do not tell a time that is shorter than their error.
+                let is_certain = late > self.trace.clock_error(own.rank, other.rank);
+                let late = if is_certain { late } else { 0.0 };
                 let mut shares = HashMap::new();
                 if late > 0.0 {
                     let since = self.compared_since(wait, other, late);
@@ -170,7 +175,7 @@ impl Search<'_> {
                     self.in_step.insert(pair, wait.end);
                     self.releases[wait.thread].push(wait.end);
                 }
-                let on_its_way = Origin { rank: other.rank, kind: CauseKind::Transfer, place: 0 };
+                let on_its_way = Origin { rank: sender, kind: CauseKind::Transfer, place: 0 };
                 *shares.entry(on_its_way).or_default() += 1.0 - late / took;
                 complete(shares, own.rank)
             }
@@ -310,15 +315,17 @@ impl Cost {
                 *known = link;
             }
         }
+        let mut links: HashMap<u32, Vec<ChainLink>> = HashMap::new();
+        for link in longest.into_values().filter(|link| link.rank != origin) {
+            links.entry(link.waits_for).or_default().push(link);
+        }
         let mut chain = Vec::new();
         let mut reached = vec![origin];
         let mut next = 0;
         while let Some(at) = reached.get(next).copied() {
             next += 1;
-            let mut behind: Vec<_> = longest.values().filter(|link| link.waits_for == at).cloned().collect();
+            let mut behind = links.remove(&at).unwrap_or_default();
             behind.sort_by(|a, b| b.waited.total_cmp(&a.waited));
-            longest.retain(|_, link| link.waits_for != at);
-            behind.retain(|link| link.rank != origin);
             reached.extend(behind.iter().map(|link| link.rank));
             chain.extend(behind);
         }

@@ -34,7 +34,7 @@ struct Job {
 fn slice(kind: SliceKind, name: &str, (start, end): (f64, f64), line: Option<usize>) -> Slice {
     let site = line.map(|line| format!("main.c:{line}").into());
     let flow = (kind == SliceKind::Collective).then(|| "0".into());
-    Slice { kind, name: name.into(), thread: 1, start, end, peer: None, flow, site }
+    Slice { kind, name: name.into(), thread: 1, start, end, peer: None, flow, tag: None, site }
 }
 
 impl Job {
@@ -309,6 +309,62 @@ fn a_long_message_waits_for_its_late_receiver() {
 }
 
 #[test]
+fn the_rest_of_a_long_send_is_a_transfer_of_its_sender() {
+    let mut trace =
+        trace(&[vec![Step::Compute(5.0), Step::Send(1)], vec![Step::Compute(300.0), Step::Receive(0)]], 1);
+    let received_at = trace.messages[&1].received_at;
+    let sender = trace.ranks.get_mut(&0).unwrap();
+    sender.slices.last_mut().unwrap().end = received_at + 1000.0;
+    let waits = slice(SliceKind::Wait, "wait to send to 1", (6.9, received_at + 999.0), None);
+    sender.slices.push(Slice { peer: Some(1), ..waits });
+    trace.ranks.get_mut(&1).unwrap().receives[0].protocol = "streamed".into();
+    let causes = causes(&trace);
+    let transfers: Vec<_> = causes.iter().filter(|cause| cause.kind == CauseKind::Transfer).collect();
+    assert_eq!(transfers.iter().map(|cause| cause.rank).collect::<Vec<_>>(), [0], "{causes:?}");
+    assert!((transfers[0].waited - 999.0).abs() < 2.0, "{causes:?}");
+}
+
+#[test]
+fn a_wait_for_a_rank_is_not_ended_by_a_message_of_another_one() {
+    let ranks = [
+        vec![Step::Receive(1), Step::Receive(2)],
+        vec![Step::Compute(500.0), Step::Send(0)],
+        vec![Step::Compute(100.0), Step::Send(0)],
+    ];
+    let mut trace = trace(&ranks, 1);
+    // The message of rank 2 comes while rank 0 waits for that of rank 1.
+    let early = trace.messages.values_mut().find(|message| message.from == 2).unwrap();
+    early.received_at = 200.0;
+    let causes = causes(&trace);
+    assert_eq!((causes[0].rank, causes[0].kind), (1, CauseKind::Computes), "{causes:?}");
+    assert!(causes.iter().all(|cause| cause.rank != 2), "{causes:?}");
+}
+
+fn rank_of(slices: Vec<Slice>) -> RankTrace {
+    RankTrace { slices, ..RankTrace::default() }
+}
+
+#[test]
+fn clocks_of_two_hosts_tell_no_time_below_their_uncertainty() {
+    let mut trace =
+        trace(&[vec![Step::Compute(305.0), Step::Send(1)], vec![Step::Compute(300.0), Step::Receive(0)]], 1);
+    trace.clock_uncertainty = 10.0;
+    let kinds = |trace: &Trace| causes(trace).iter().map(|cause| cause.kind).collect::<Vec<_>>();
+    assert!(kinds(&trace).contains(&CauseKind::Computes), "one host has one clock");
+    trace.ranks.get_mut(&1).unwrap().host = "another".into();
+    assert_eq!(kinds(&trace), [CauseKind::Transfer]);
+}
+
+#[test]
+fn a_chain_of_very_many_ranks_takes_no_longer_for_each_of_them() {
+    const COUNT: u32 = 100_000;
+    let edges = (1..COUNT).map(|rank| ((rank, rank - 1), 1.0)).collect();
+    let chain = Cost { edges, ..Cost::default() }.chain(0);
+    let links: Vec<_> = chain.iter().map(|link| (link.rank, link.waits_for)).collect();
+    assert_eq!(links, (1..COUNT).map(|rank| (rank, rank - 1)).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_trace_without_waits_has_no_causes() {
     assert!(causes(&Trace::default()).is_empty());
     assert!(causes(&trace(&[vec![Step::Compute(5.0)]], 3)).is_empty());
@@ -316,12 +372,11 @@ fn a_trace_without_waits_has_no_causes() {
 
 #[test]
 fn an_access_that_its_owner_serves_waits_for_what_the_owner_does() {
-    let rank = |slices: Vec<Slice>| RankTrace { slices, ..RankTrace::default() };
     let call = |name, times| slice(SliceKind::Call, name, times, None);
     let waits = slice(SliceKind::Wait, "wait for an access to memory of another rank", (11.0, 109.0), None);
     let ranks = [
-        (0, rank(vec![call("MPI_Win_flush", (10.0, 110.0)), Slice { peer: Some(1), ..waits }])),
-        (1, rank(vec![call("MPI_Init", (0.0, 1.0)), call("MPI_Recv", (105.0, 120.0))])),
+        (0, rank_of(vec![call("MPI_Win_flush", (10.0, 110.0)), Slice { peer: Some(1), ..waits }])),
+        (1, rank_of(vec![call("MPI_Init", (0.0, 1.0)), call("MPI_Recv", (105.0, 120.0))])),
     ];
     let causes = causes(&Trace { ranks: ranks.into(), ..Trace::default() });
     assert_eq!(

@@ -54,7 +54,11 @@ pub fn what(cause: &Cause) -> String {
 
 fn sentence(cause: &Cause) -> String {
     let waited = time(cause.waited);
-    let ranks: Vec<u32> = cause.chain.iter().map(|link| link.rank).collect();
+    // The sender of a long message may wait until it has arrived.
+    let waits_itself =
+        cause.kind == CauseKind::Transfer && cause.waiting.iter().any(|other| other.rank == cause.rank);
+    let others = cause.chain.iter().map(|link| link.rank);
+    let ranks: Vec<u32> = waits_itself.then_some(cause.rank).into_iter().chain(others).collect();
     let subject = match cause.kind {
         CauseKind::Computes => {
             let place = what(cause).replacen("computes", "computes longest", 1);
@@ -118,6 +122,16 @@ mod tests {
         assert_eq!(
             sentence(&Cause { site: None, ..cause(&[(2, 1)]) }),
             "rank 1 computes longest before MPI_Send; rank 2 waits 1.40 s for it"
+        );
+    }
+
+    #[test]
+    fn a_sender_that_waits_for_its_own_message_is_named() {
+        let waiting = [1, 2].map(|rank| WaitingRank { rank, waited: 700_000.0 }).into();
+        let sends = Cause { kind: CauseKind::Transfer, waiting, ..cause(&[(2, 1)]) };
+        assert_eq!(
+            sentence(&sends),
+            "rank 1 has sent: its message is on its way, or not taken yet; ranks 1, 2 wait 1.40 s together for it"
         );
     }
 

@@ -9,6 +9,7 @@
 //! ```
 
 mod causes;
+mod entered;
 mod findings;
 mod page;
 mod read;

@@ -5,7 +5,7 @@ use canele_sys::printable;
 use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -15,12 +15,12 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 /// Bytes that a trace may have.
 const MOST_TRACE: u64 = 4 << 30;
-/// Non-blocking collectives of a rank that are looked at for the one that has ended.
-const MOST_UNDER_WAY: usize = 4096;
 /// Versions of traces that are read. Version 2 has sites, non-blocking collectives and one-sided accesses in addition.
 const VERSIONS: std::ops::RangeInclusive<u32> = 1..=2;
 /// Ranks that a trace may have.
 const MOST_RANKS: u32 = 1 << 20;
+/// The largest time, in µs: longer than 64 bits of nanoseconds.
+const MOST_TIME: f64 = 1e17;
 
 #[derive(Deserialize)]
 struct Header {
@@ -49,18 +49,15 @@ struct TraceLine<'a> {
     cat: Cow<'a, str>,
     #[serde(borrow)]
     name: Cow<'a, str>,
-    /// A number or a text.
-    #[serde(default)]
-    id: serde_json::Value,
+    id: Option<NumberOrText>,
     #[serde(default)]
     args: LineArguments,
 }
 
 #[derive(Deserialize, Default)]
 struct LineArguments {
-    /// A number or a name.
-    #[serde(default)]
-    flow: serde_json::Value,
+    flow: Option<NumberOrText>,
+    tag: Option<u32>,
     site: Option<String>,
     collective: Option<String>,
     peer: Option<u32>,
@@ -74,14 +71,57 @@ struct LineArguments {
     missing: u64,
 }
 
+/// A number or a text. Another value is refused, so that no file fills the memory with nested lists.
+enum NumberOrText {
+    Number(u64),
+    Text(String),
+}
+
+impl fmt::Display for NumberOrText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => write!(f, "\"{text}\""),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for NumberOrText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberOrTextVisitor)
+    }
+}
+
+struct NumberOrTextVisitor;
+
+impl Visitor<'_> for NumberOrTextVisitor {
+    type Value = NumberOrText;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or a text")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<NumberOrText, E> {
+        Ok(NumberOrText::Number(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<NumberOrText, E> {
+        Ok(NumberOrText::Text(text.to_owned()))
+    }
+}
+
 /// Reads a file.
 ///
 /// # Errors
 /// It cannot be read, is no trace of `canele run`, or ends in the middle: in words that follow its name.
 pub fn read(path: &Path) -> Result<Trace, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
+    read_from(BufReader::new(Bounded::new(file, MOST_TRACE)))
+}
+
+fn read_from(bytes: impl io::Read) -> Result<Trace, String> {
     let mut trace = Trace::default();
-    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(Bounded::new(file, MOST_TRACE)));
+    let mut reader = serde_json::Deserializer::from_reader(bytes);
     let is_headed = Whole(&mut trace).deserialize(&mut reader).map_err(|error| match error.classify() {
         serde_json::error::Category::Eof => {
             "the trace is cut off: the launcher was killed before it had written all".to_owned()
@@ -95,6 +135,7 @@ pub fn read(path: &Path) -> Result<Trace, String> {
     }
     // Messages of which only one end was understood.
     trace.messages.retain(|_, message| message.sent_at >= 0.0 && message.received_at >= 0.0);
+    trace.under_way.clear();
     Ok(trace)
 }
 
@@ -127,7 +168,8 @@ impl Trace {
 
     fn add(&mut self, line: TraceLine<'_>) -> Result<(), String> {
         let TraceLine { ph, pid, tid, ts, dur, cat, name, args, id } = line;
-        if pid >= MOST_RANKS || !ts.is_finite() || !dur.is_finite() || dur < 0.0 {
+        let is_time = (-MOST_TIME..=MOST_TIME).contains(&ts) && (0.0..=MOST_TIME).contains(&dur);
+        if pid >= MOST_RANKS || !is_time {
             return Err(format!("an event of rank {pid} at {ts} µs that takes {dur} µs"));
         }
         self.ranks.entry(pid).or_default();
@@ -142,7 +184,7 @@ impl Trace {
                     "collective" => SliceKind::Collective,
                     _ => SliceKind::Wait,
                 };
-                let flow = (kind == SliceKind::Collective).then(|| args.flow.to_string());
+                let flow = args.flow.filter(|_| kind != SliceKind::Call).map(|flow| flow.to_string());
                 let slice = Slice {
                     kind,
                     name: self.text(&name),
@@ -151,6 +193,7 @@ impl Trace {
                     end: ts + dur,
                     peer: args.peer.filter(|peer| *peer < MOST_RANKS),
                     flow: self.optional_text(flow),
+                    tag: args.tag,
                     site: self.optional_text(args.site),
                 };
                 self.rank(pid).slices.push(slice);
@@ -162,18 +205,32 @@ impl Trace {
                 self.rank(pid).accesses.push(access);
             }
             ("b", "operation", _) => {
-                let (name, id) = (self.text(&name), self.text(&id.to_string()));
-                let operation = Operation { name, start: ts, end: ts, bytes: args.bytes, id };
-                self.rank(pid).operations.push(operation);
+                let operation = Operation {
+                    name: self.text(&name),
+                    thread: tid,
+                    flow: self.optional_text(args.flow.map(|flow| flow.to_string())),
+                    tag: args.tag,
+                    start: ts,
+                    end: ts,
+                    bytes: args.bytes,
+                };
+                let operations = &mut self.rank(pid).operations;
+                operations.push(operation);
+                let place = operations.len() - 1;
+                if let Some(id) = id {
+                    self.under_way.insert((pid, id.to_string()), place);
+                }
             }
             ("e", "operation", _) => {
-                let id = id.to_string();
-                let mut begun = self.rank(pid).operations.iter_mut().rev().take(MOST_UNDER_WAY);
-                begun.find(|operation| *operation.id == *id).into_iter().for_each(|begun| begun.end = ts);
+                let begun = id.and_then(|id| self.under_way.remove(&(pid, id.to_string())));
+                if let Some(place) = begun {
+                    self.rank(pid).operations[place].end = ts;
+                }
             }
             // Of other messages the send says so.
             ("i", "rail", _) if args.protocol.as_deref() == Some("streamed") => {
-                *self.rank(pid).pieces.entry(args.rail.unwrap_or(0)).or_default() += args.bytes
+                let bytes = self.rank(pid).pieces.entry(args.rail.unwrap_or(0)).or_default();
+                *bytes = bytes.saturating_add(args.bytes);
             }
             _ => {}
         }
@@ -264,7 +321,9 @@ impl<'de> Visitor<'de> for Whole<'_> {
                 "traceEvents" => map.next_value_seed(Events(&mut *self.0))?,
                 "otherData" => {
                     let clocks: ClockData = map.next_value()?;
-                    self.0.clock_uncertainty = clocks.clock_uncertainty_ns.parse().unwrap_or(0.0) / 1000.0;
+                    // So much may each clock be off; two of them may be so in opposite directions.
+                    let each_ns = clocks.clock_uncertainty_ns.parse::<u64>().unwrap_or(0);
+                    self.0.clock_uncertainty = 2.0 * each_ns as f64 / 1000.0;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -298,3 +357,7 @@ impl<'de> Visitor<'de> for Events<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

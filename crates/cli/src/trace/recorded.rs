@@ -1,6 +1,6 @@
 //! What a trace has: ranks with their slices, messages, accesses and operations.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 /// A trace.
@@ -15,6 +15,16 @@ pub struct Trace {
     pub clock_uncertainty: f64,
     /// Texts that many events share.
     pub(super) texts: HashSet<Rc<str>>,
+    /// While a file is read: the places of non-blocking collectives that have not ended, by their ranks and identifiers.
+    pub(super) under_way: HashMap<(u32, String), usize>,
+}
+
+impl Trace {
+    /// By how much the clocks of two ranks may be apart, in µs. Ranks of one host have the same clock.
+    pub fn clock_error(&self, one: u32, other: u32) -> f64 {
+        let host = |rank| self.ranks.get(&rank).map(|rank| &rank.host);
+        if host(one) == host(other) { 0.0 } else { self.clock_uncertainty }
+    }
 }
 
 /// What a rank has recorded.
@@ -42,8 +52,10 @@ pub struct Slice {
     pub end: f64,
     /// The rank that a wait is for.
     pub peer: Option<u32>,
-    /// The communicator or flow of a collective.
+    /// The communicator or flow of a collective, or of what a wait is for.
     pub flow: Option<Rc<str>>,
+    /// The tag of what a wait is for.
+    pub tag: Option<u32>,
     /// Where the program makes the call.
     pub site: Option<Rc<str>>,
 }
@@ -85,12 +97,15 @@ pub struct Access {
 #[derive(Debug)]
 pub struct Operation {
     pub name: Rc<str>,
+    /// The thread that starts it.
+    pub thread: u32,
+    /// Its communicator or flow, and its tag: the same on all ranks.
+    pub flow: Option<Rc<str>>,
+    pub tag: Option<u32>,
     pub start: f64,
     /// The start, where the end is not in the trace.
     pub end: f64,
     pub bytes: u64,
-    /// By which its end is found.
-    pub id: Rc<str>,
 }
 
 /// A message.

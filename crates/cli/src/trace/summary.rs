@@ -135,10 +135,19 @@ impl Summary {
             protocols: protocols(trace),
             rails: rails(trace),
             pairs: pairs(trace),
-            missing: ranks.iter().map(|rank| rank.missing).sum(),
+            missing: sum(ranks.iter().map(|rank| rank.missing)),
             ranks,
         }
     }
+}
+
+/// A sum of numbers of a file, which may be any.
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+fn add(sum: &mut u64, number: u64) {
+    *sum = sum.saturating_add(number);
 }
 
 /// From the first event of a rank to its last, if there is any.
@@ -159,7 +168,7 @@ fn rank_summary(number: u32, rank: &RankTrace) -> RankSummary {
         waits: covered(rank, |slice| slice.kind == SliceKind::Wait),
         computes: (took - inside).max(0.0),
         messages_sent: rank.sends.len() as u64,
-        bytes_sent: rank.sends.iter().map(|send| send.bytes).sum(),
+        bytes_sent: sum(rank.sends.iter().map(|send| send.bytes)),
         missing: rank.missing,
     }
 }
@@ -209,12 +218,14 @@ fn operations(trace: &Trace) -> Vec<OperationSummary> {
     for rank in trace.ranks.values() {
         for operation in &rank.operations {
             let (count, bytes, took) = all.entry(("non-blocking", &operation.name)).or_default();
-            (*count, *bytes) = (*count + 1, *bytes + operation.bytes);
+            *count += 1;
+            add(bytes, operation.bytes);
             *took.get_or_insert(0.0) += operation.end - operation.start;
         }
         for access in &rank.accesses {
             let (count, bytes, _) = all.entry(("one-sided", &access.name)).or_default();
-            (*count, *bytes) = (*count + 1, *bytes + access.bytes);
+            *count += 1;
+            add(bytes, access.bytes);
         }
     }
     let of = |((kind, name), (count, bytes, took)): (_, _)| OperationSummary {
@@ -250,7 +261,7 @@ fn late_senders(trace: &Trace) -> Vec<LateSender> {
             let message = receive.message.and_then(|number| trace.messages.get(&number));
             let (Some(since), Some(message)) = (since, message) else { continue };
             let waited = message.sent_at.min(receive.at) - since.max(last.unwrap_or(since));
-            if waited > 0.0 {
+            if waited > trace.clock_error(message.from, *receiver) {
                 let (messages, sum) = late.entry((message.from, *receiver)).or_default();
                 *messages += 1;
                 *sum += waited;
@@ -277,7 +288,7 @@ fn sizes(trace: &Trace) -> Vec<SizeSummary> {
     for send in trace.ranks.values().flat_map(|rank| &rank.sends) {
         let (messages, bytes) = all.entry(size_class(send.bytes)).or_default();
         *messages += 1;
-        *bytes += send.bytes;
+        add(bytes, send.bytes);
     }
     all.into_iter().map(|(up_to, (messages, bytes))| SizeSummary { up_to, messages, bytes }).collect()
 }
@@ -295,7 +306,7 @@ fn protocols(trace: &Trace) -> Vec<ProtocolSummary> {
         let decided = send.message.and_then(|number| chosen.get(&number).copied());
         let (messages, bytes) = all.entry(decided.unwrap_or(&send.protocol)).or_default();
         *messages += 1;
-        *bytes += send.bytes;
+        add(bytes, send.bytes);
     }
     let of = |(protocol, (messages, bytes)): (&str, _)| ProtocolSummary {
         protocol: protocol.into(),
@@ -316,10 +327,10 @@ fn rails(trace: &Trace) -> Vec<RailSummary> {
                 .rail
                 .filter(|_| ["short", "eager", "coalesced", "eager-multi"].contains(&&*send.protocol))
             {
-                *all.entry(rail).or_default() += send.bytes;
+                add(all.entry(rail).or_default(), send.bytes);
             }
         }
-        rank.pieces.iter().for_each(|(rail, bytes)| *all.entry(*rail).or_default() += bytes);
+        rank.pieces.iter().for_each(|(rail, bytes)| add(all.entry(*rail).or_default(), *bytes));
     }
     all.into_iter().map(|(rail, bytes)| RailSummary { rail, bytes }).collect()
 }
@@ -330,14 +341,14 @@ fn pairs(trace: &Trace) -> Vec<PairSummary> {
         for send in &rank.sends {
             let (messages, bytes) = all.entry((*from, send.peer)).or_default();
             *messages += 1;
-            *bytes += send.bytes;
+            add(bytes, send.bytes);
         }
         for access in &rank.accesses {
             let is_read = access.name.starts_with("get") && &*access.name != "get-accumulate";
             let pair = if is_read { (access.peer, *from) } else { (*from, access.peer) };
             let (messages, bytes) = all.entry(pair).or_default();
             *messages += 1;
-            *bytes += access.bytes;
+            add(bytes, access.bytes);
         }
     }
     all.into_iter().map(|((from, to), (messages, bytes))| PairSummary { from, to, messages, bytes }).collect()

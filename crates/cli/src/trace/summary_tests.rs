@@ -1,8 +1,8 @@
-use super::super::recorded::{TracedMessage, Transfer};
+use super::super::recorded::{Access, Operation, TracedMessage, Transfer};
 use super::*;
 
 fn slice(kind: SliceKind, name: &str, start: f64, end: f64) -> Slice {
-    Slice { kind, name: name.into(), thread: 1, start, end, peer: None, flow: None, site: None }
+    Slice { kind, name: name.into(), thread: 1, start, end, peer: None, flow: None, tag: None, site: None }
 }
 
 fn transfer(at: f64, peer: u32, bytes: u64, message: u64) -> Transfer {
@@ -51,6 +51,15 @@ fn a_sender_is_late_by_what_its_receiver_had_waited() {
 }
 
 #[test]
+fn a_sender_on_another_host_is_late_by_more_than_the_error_of_the_clocks() {
+    let mut trace = trace();
+    trace.clock_uncertainty = 20.0;
+    assert_eq!(Summary::of(&trace).late_senders.len(), 1, "one host has one clock");
+    trace.ranks.get_mut(&0).unwrap().host = "another".into();
+    assert!(Summary::of(&trace).late_senders.is_empty());
+}
+
+#[test]
 fn a_second_message_in_a_wait_is_late_only_since_the_first() {
     let mut trace = trace();
     trace.ranks.get_mut(&1).unwrap().receives[1].at = 30.0;
@@ -80,6 +89,35 @@ fn messages_are_counted_by_size_and_pair() {
     assert_eq!((summary.pairs[0].messages, summary.pairs[0].bytes), (2, 108));
     assert_eq!((summary.rails[0].rail, summary.rails[0].bytes), (0, 108));
     assert_eq!((summary.protocols[0].protocol.as_str(), summary.protocols[0].messages), ("short", 2));
+}
+
+#[test]
+fn sums_of_impossible_numbers_end_at_the_largest() {
+    let mut trace = trace();
+    for rank in trace.ranks.values_mut() {
+        rank.missing = u64::MAX;
+        rank.sends.iter_mut().for_each(|send| (send.bytes, send.rail) = (u64::MAX, Some(0)));
+        rank.pieces.insert(0, u64::MAX);
+        let access = || Access { at: 1.0, thread: 1, name: "put".into(), peer: 1, bytes: u64::MAX };
+        rank.accesses.extend([access(), access()]);
+        let operation = || Operation {
+            name: "barrier".into(),
+            thread: 1,
+            flow: None,
+            tag: None,
+            start: 1.0,
+            end: 1.0,
+            bytes: u64::MAX,
+        };
+        rank.operations.extend([operation(), operation()]);
+    }
+    let summary = Summary::of(&trace);
+    assert_eq!((summary.missing, summary.ranks[0].bytes_sent), (u64::MAX, u64::MAX));
+    assert!(summary.pairs.iter().all(|pair| pair.bytes == u64::MAX));
+    assert_eq!((summary.rails[0].bytes, summary.operations[0].bytes), (u64::MAX, u64::MAX));
+    assert_eq!((summary.protocols[0].bytes, summary.sizes[0].bytes), (u64::MAX, u64::MAX));
+    assert!(super::super::svg::draw(&trace, &summary).is_ok());
+    super::super::page::page(&trace, &summary);
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn square(
         }
         for (column, to) in numbers.iter().enumerate() {
             let bytes = bytes.get(&(*from, *to));
-            let share = bytes.map_or(0.0, |bytes| ((bytes + 1) as f64).ln() / ((most + 1) as f64).ln());
+            let share = bytes.map_or(0.0, |bytes| (*bytes as f64).ln_1p() / (most as f64).ln_1p());
             let (x, y) = (LEFT + column as i32 * cell, top + row as i32 * cell);
             area.draw(&Rectangle::new(
                 [(x, y), (x + cell - 1, y + cell - 1)],

@@ -61,8 +61,10 @@ pub struct ThreadTimeline {
 pub struct Timeline {
     pub threads: Vec<ThreadTimeline>,
     pub places: Vec<ProgramPlace>,
-    /// The threads of each rank that have slices or messages.
-    by_rank: BTreeMap<u32, Vec<usize>>,
+    /// The threads that have slices or messages, by their ranks and numbers.
+    by_number: HashMap<(u32, u32), usize>,
+    /// The first one of each rank.
+    first_of_rank: HashMap<u32, usize>,
 }
 
 /// Numbers of places.
@@ -90,20 +92,20 @@ impl Timeline {
     pub fn of(trace: &Trace) -> Timeline {
         let mut numbers = PlaceNumbers::default();
         let mut threads = Vec::new();
-        let mut by_rank: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let (mut by_number, mut first_of_rank) = (HashMap::new(), HashMap::new());
         for (rank, recorded) in &trace.ranks {
             for (thread, slices) in slices_of_threads(recorded) {
-                by_rank.entry(*rank).or_default().push(threads.len());
+                by_number.insert((*rank, thread), threads.len());
+                first_of_rank.entry(*rank).or_insert(threads.len());
                 threads.push(ThreadTimeline::of(*rank, thread, slices, &mut numbers));
             }
         }
-        Timeline { threads, places: numbers.places, by_rank }
+        Timeline { threads, places: numbers.places, by_number, first_of_rank }
     }
 
     /// The thread of a rank with this number; its first one if that has no slices.
     pub fn thread(&self, rank: u32, thread: u32) -> Option<usize> {
-        let all = self.by_rank.get(&rank)?;
-        all.iter().find(|at| self.threads[**at].thread == thread).or(all.first()).copied()
+        self.by_number.get(&(rank, thread)).or_else(|| self.first_of_rank.get(&rank)).copied()
     }
 }
 
@@ -123,6 +125,7 @@ fn slices_of_threads(rank: &RankTrace) -> BTreeMap<u32, Vec<Slice>> {
             end: send.at,
             peer: None,
             flow: None,
+            tag: None,
             site: send.site.clone(),
         });
     }

@@ -7,15 +7,18 @@
 //! ```
 //! A long message that waits for its receiver is the same the other way round: the receiver is late until it has matched the message.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use super::recorded::{SliceKind, Trace, TracedMessage};
-use super::timeline::{Activity, Piece, ThreadTimeline, Timeline};
+use super::entered::EnteredCollectives;
+use super::recorded::{Trace, TracedMessage};
+use super::timeline::{Activity, Piece, Timeline};
 
 /// A message that is found so soon after a wait has ended it, in µs.
 const FOUND_SOON: f64 = 5.0;
 /// What is left of a wait behind its last message belongs to that if it is no longer, in µs.
 const SHORT_REST: f64 = 1.0;
+/// Messages behind a wait that are looked at.
+const MOST_LATER: usize = 64;
 
 /// A part of a wait. Times are in µs.
 #[derive(Clone, Debug)]
@@ -30,21 +33,37 @@ pub struct WaitInterval {
 /// Why a thread waits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum WaitReason {
-    /// The other thread was late until this moment. After it the message was on its way.
-    LateUntil { thread: usize, at: f64 },
+    /// The other thread was late until this moment. After it a message of the rank `sender` was on its way.
+    LateUntil { thread: usize, at: f64, sender: u32 },
     /// It depends on the other thread, but no event says when that did its part.
     DependsOn { thread: usize },
     /// The trace does not say.
     Unknown,
 }
 
-/// What may end a wait: the moment it comes, the other thread, and when that has done its part.
-type WaitEnding = (f64, usize, f64);
+/// A message that may end a wait at one of its ends.
+#[derive(Clone, Copy)]
+struct WaitEnding {
+    /// The moment at which it ends the wait.
+    at: f64,
+    /// The thread at the other end.
+    thread: usize,
+    /// When that thread has done its part.
+    done: f64,
+    /// The rank that sends the message.
+    sender: u32,
+}
+
+impl WaitEnding {
+    fn reason(self) -> WaitReason {
+        WaitReason::LateUntil { thread: self.thread, at: self.done, sender: self.sender }
+    }
+}
 
 /// Cuts all waits into intervals, and the pieces of the timeline with them.
 pub fn cut(trace: &Trace, timeline: &mut Timeline) -> Vec<WaitInterval> {
     let mut endings = endings(trace, timeline);
-    let collectives = EnteredCollectives::of(timeline);
+    let collectives = EnteredCollectives::of(trace, timeline);
     let mut waits = Vec::new();
     for thread in 0..timeline.threads.len() {
         let own = endings.remove(&thread).unwrap_or_default();
@@ -55,7 +74,8 @@ pub fn cut(trace: &Trace, timeline: &mut Timeline) -> Vec<WaitInterval> {
                 cut.push(piece);
                 continue;
             }
-            for (end, reason) in parts(&piece, (thread, &own), (timeline, &collectives)) {
+            let context = WaitContext { trace, timeline, collectives: &collectives };
+            for (end, reason) in parts(&piece, (thread, &own), context) {
                 let start = cut.last().map_or(piece.start, |before: &Piece| before.end.max(piece.start));
                 cut.push(Piece { start, end, wait: Some(waits.len()), ..piece });
                 waits.push(WaitInterval { thread, start, end, reason });
@@ -80,108 +100,88 @@ fn endings(trace: &Trace, timeline: &Timeline) -> HashMap<usize, Vec<WaitEnding>
         let TracedMessage { from, to, from_thread, to_thread, sent_at, received_at, .. } = *message;
         let ends = timeline.thread(from, from_thread).zip(timeline.thread(to, to_thread));
         let Some((sender, receiver)) = ends.filter(|_| from != to) else { continue };
-        endings.entry(receiver).or_default().push((received_at, sender, sent_at));
+        let at_receiver = WaitEnding { at: received_at, thread: sender, done: sent_at, sender: from };
+        endings.entry(receiver).or_default().push(at_receiver);
         if handshake.contains(number) {
-            endings.entry(sender).or_default().push((received_at, receiver, received_at));
+            let at_sender = WaitEnding { thread: receiver, done: received_at, ..at_receiver };
+            endings.entry(sender).or_default().push(at_sender);
         }
     }
-    endings.values_mut().for_each(|list| list.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    endings.values_mut().for_each(|list| list.sort_by(|a, b| a.at.total_cmp(&b.at)));
     endings
+}
+
+/// What is known of the job while its waits are cut.
+#[derive(Clone, Copy)]
+struct WaitContext<'a> {
+    trace: &'a Trace,
+    timeline: &'a Timeline,
+    collectives: &'a EnteredCollectives,
+}
+
+impl WaitContext<'_> {
+    /// The rank that a piece of a thread waits for, if the trace names it.
+    fn peer(&self, thread: usize, piece: &Piece) -> Option<u32> {
+        piece.slice.and_then(|slice| self.timeline.threads[thread].slices[slice].peer)
+    }
+
+    /// True for the messages of the rank that a wait is for. A wait for no particular rank may end with any message.
+    fn is_of_peer(&self, ending: &WaitEnding, peer: Option<u32>) -> bool {
+        peer.is_none_or(|peer| self.timeline.threads[ending.thread].rank == peer)
+    }
 }
 
 /// Where each part of a wait ends, and why.
 fn parts(
     piece: &Piece,
     (thread, endings): (usize, &[WaitEnding]),
-    (timeline, collectives): (&Timeline, &EnteredCollectives),
+    context: WaitContext<'_>,
 ) -> Vec<(f64, WaitReason)> {
-    let first = endings.partition_point(|ending| ending.0 <= piece.start);
-    let behind = endings.partition_point(|ending| ending.0 <= piece.end);
+    let peer = context.peer(thread, piece);
+    let first = endings.partition_point(|ending| ending.at <= piece.start);
+    let behind = endings.partition_point(|ending| ending.at <= piece.end);
     let mut parts: Vec<(f64, WaitReason)> = Vec::new();
-    for (at, other, done) in &endings[first..behind] {
-        match parts.last_mut().filter(|last| last.0 >= *at) {
-            Some(last) => last.1 = WaitReason::LateUntil { thread: *other, at: *done },
-            None => parts.push((*at, WaitReason::LateUntil { thread: *other, at: *done })),
+    for ending in endings[first..behind].iter().filter(|ending| context.is_of_peer(ending, peer)) {
+        match parts.last_mut().filter(|last| last.0 >= ending.at) {
+            Some(last) => last.1 = ending.reason(),
+            None => parts.push((ending.at, ending.reason())),
         }
     }
     let Some(last) = parts.last_mut() else {
-        return vec![(piece.end, unmatched(piece, (thread, &endings[behind..]), (timeline, collectives)))];
+        return vec![(piece.end, unmatched(piece, (thread, &endings[behind..]), context))];
     };
     if piece.end - last.0 <= SHORT_REST {
         last.0 = piece.end;
-    } else if let WaitReason::LateUntil { thread, .. } = last.1 {
+    } else if let WaitReason::LateUntil { thread, sender, .. } = last.1 {
         // A long message is on its way once it has met its receive.
         let at = last.0;
-        parts.push((piece.end, WaitReason::LateUntil { thread, at }));
+        parts.push((piece.end, WaitReason::LateUntil { thread, at, sender }));
     }
     parts
 }
 
-/// Why a thread waits if no message has come in the wait. `later` are those that come after it.
-fn unmatched(
-    piece: &Piece,
-    (thread, later): (usize, &[WaitEnding]),
-    (timeline, collectives): (&Timeline, &EnteredCollectives),
-) -> WaitReason {
-    let own = &timeline.threads[thread];
-    // What was waited for may be received behind the wait, but in the same call.
+/// Why a thread waits if no message has ended the wait. `later` are the messages that come after it.
+fn unmatched(piece: &Piece, (thread, later): (usize, &[WaitEnding]), context: WaitContext<'_>) -> WaitReason {
+    let WaitContext { trace, timeline, collectives } = context;
+    let (own, peer) = (&timeline.threads[thread], context.peer(thread, piece));
+    // What was waited for may be received behind the wait, but in the same call. It was sent before the wait ended.
     let call_end = piece.call.map_or(piece.end, |call| own.slices[call].end).max(piece.end + FOUND_SOON);
-    let soon = later.iter().take_while(|ending| ending.0 <= call_end);
-    if let Some((_, other, done)) = soon.take(64).find(|ending| ending.2 > piece.start) {
-        return WaitReason::LateUntil { thread: *other, at: *done };
-    }
-    if let Some((other, entered)) = collectives.last_to_enter(own, piece) {
-        return WaitReason::LateUntil { thread: other, at: entered };
-    }
-    let peer = piece.slice.and_then(|slice| own.slices[slice].peer);
+    let may_end = |ending: &&WaitEnding| {
+        let latest = piece.end + trace.clock_error(own.rank, timeline.threads[ending.thread].rank);
+        ending.done > piece.start && ending.done <= latest && context.is_of_peer(ending, peer)
+    };
+    let mut soon = later.iter().take_while(|ending| ending.at <= call_end).take(MOST_LATER);
+    let message = soon.find(may_end).map(|ending| ending.reason());
+    let last = collectives.last_to_enter(thread, piece).map(|(other, entered)| {
+        let sender = timeline.threads[other].rank;
+        WaitReason::LateUntil { thread: other, at: entered, sender }
+    });
+    // Without a peer, a message behind the wait is the weaker sign.
+    let known = if peer.is_some() { message.or(last) } else { last.or(message) };
     let other = peer.filter(|peer| *peer != own.rank).and_then(|peer| timeline.thread(peer, own.thread));
-    other.map_or(WaitReason::Unknown, |thread| WaitReason::DependsOn { thread })
+    known.or(other.map(|thread| WaitReason::DependsOn { thread })).unwrap_or(WaitReason::Unknown)
 }
 
-/// The name of a collective with its communicator, and how many of this name its rank entered before.
-type CollectiveKey = (String, usize);
-
-/// The blocking collectives of all ranks: the n-th on a communicator is the same call on all members.
-struct EnteredCollectives {
-    /// Of each: the threads with their entry and exit.
-    entered: BTreeMap<CollectiveKey, Vec<(usize, f64, f64)>>,
-    /// Which one a slice of a thread is.
-    of_slice: HashMap<(usize, usize), CollectiveKey>,
-    threads: HashMap<(u32, u32), usize>,
-}
-
-impl EnteredCollectives {
-    fn of(timeline: &Timeline) -> Self {
-        let (mut entered, mut of_slice) = (BTreeMap::<_, Vec<_>>::new(), HashMap::new());
-        let mut calls: HashMap<(u32, String), usize> = HashMap::new();
-        let mut threads = HashMap::new();
-        for (number, thread) in timeline.threads.iter().enumerate() {
-            threads.insert((thread.rank, thread.thread), number);
-            for (at, slice) in thread.slices.iter().enumerate() {
-                if slice.kind != SliceKind::Collective {
-                    continue;
-                }
-                let name = format!("{} {}", slice.name, slice.flow.as_deref().unwrap_or(""));
-                let count = calls.entry((thread.rank, name.clone())).or_default();
-                let key = (name, *count);
-                *count += 1;
-                entered.entry(key.clone()).or_default().push((number, slice.start, slice.end));
-                of_slice.insert((number, at), key);
-            }
-        }
-        Self { entered, of_slice, threads }
-    }
-
-    /// The last other thread that entered the collective in which a thread waits, and when, if it did so during the wait.
-    fn last_to_enter(&self, own: &ThreadTimeline, piece: &Piece) -> Option<(usize, f64)> {
-        let number = *self.threads.get(&(own.rank, own.thread))?;
-        let around = (piece.call?..=piece.slice?).rev();
-        let key = around.filter_map(|slice| self.of_slice.get(&(number, slice))).next()?;
-        let others = self.entered[key].iter().filter(|(thread, start, end)| {
-            // Another communicator may have the same number on other ranks.
-            *thread != number && *start < piece.end && *end > piece.start
-        });
-        let last = others.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        (last.1 > piece.start).then_some((last.0, last.1))
-    }
-}
+#[cfg(test)]
+#[path = "waits_tests.rs"]
+mod tests;

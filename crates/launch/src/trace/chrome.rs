@@ -16,6 +16,7 @@ use super::RankTrace;
 use super::departures::departures;
 use super::matching::MessageNumbers;
 use super::operations::Operations;
+use super::portions::separators;
 use super::sites::{SiteNames, SiteText};
 use super::words::{NamesOfFlows, add, add_message, micros, text, wait_name};
 
@@ -115,8 +116,9 @@ impl Lines {
         let mut operations = Operations::default();
         let after = next_of_thread(events);
         let departures = departures(events);
+        let separators = separators(events, &after);
         let mut receptions = 0;
-        for (at, event) in events.iter().enumerate() {
+        for (at, event) in events.iter().enumerate().filter(|(at, _)| !separators.contains(at)) {
             let stack = open.entry(event.thread).or_default();
             match event.kind {
                 EventKind::Name | EventKind::SiteFrames => {}
@@ -136,7 +138,7 @@ impl Lines {
                 }
                 EventKind::Sent | EventKind::Matched => {
                     let next = after[at].map(|next| &events[next]);
-                    let end_ns = next.unwrap_or(event).at_ns.min(event.at_ns + MARK_NS);
+                    let end_ns = next.unwrap_or(event).at_ns.min(event.at_ns.saturating_add(MARK_NS));
                     // The next event after its receive gives the protocol of an announced message.
                     let chosen = next.filter(|next| {
                         (next.kind, next.peer, next.bytes) == (EventKind::Chosen, event.peer, event.bytes)
@@ -183,7 +185,7 @@ impl Lines {
                 }
                 EventKind::Accessed | EventKind::Noticed => {
                     let next = after[at].map_or(event, |next| &events[next]);
-                    let end_ns = next.at_ns.min(event.at_ns + MARK_NS);
+                    let end_ns = next.at_ns.min(event.at_ns.saturating_add(MARK_NS));
                     self.access(event, (end_ns, numbers.next(self.rank, event)), &texts);
                 }
                 EventKind::Chosen | EventKind::Withdrawn => {}
@@ -235,7 +237,7 @@ impl Lines {
         let (head, took, name) = (self.head("X", event.thread, event.at_ns), micros(dur), text(name));
         let line =
             format!("{head},\"dur\":{took},\"cat\":\"{category}\",\"name\":{name},\"args\":{{{args}}}}}");
-        self.lines.push((event.at_ns, std::cmp::Reverse(dur + 1), line));
+        self.lines.push((event.at_ns, std::cmp::Reverse(dur.saturating_add(1)), line));
     }
 
     fn message(

@@ -90,6 +90,29 @@ fn a_call_that_was_left_open_ends_with_the_one_around_it() {
 }
 
 #[test]
+fn a_wait_in_portions_is_one_wait_with_its_message() {
+    let begin =
+        |at_ns| Event { peer: 0, variant: WaitKind::Receive as u8, ..event(at_ns, EventKind::WaitBegin) };
+    let events = written(vec![
+        vec![message(3500, EventKind::Sent, 1)],
+        vec![
+            begin(1000),
+            event(2000, EventKind::WaitEnd),
+            begin(2010),
+            event(3010, EventKind::WaitEnd),
+            begin(3020),
+            message(3900, EventKind::Matched, 0),
+            event(4000, EventKind::WaitEnd),
+            begin(4600),
+            event(4700, EventKind::WaitEnd),
+        ],
+    ]);
+    let waits = named(&events, "wait for a message from 0");
+    let times: Vec<_> = waits.iter().map(|wait| (wait["ts"].as_f64(), wait["dur"].as_f64())).collect();
+    assert_eq!(times, [(Some(0.0), Some(3.0)), (Some(3.6), Some(0.1))]);
+}
+
+#[test]
 fn a_long_reception_is_drawn_from_its_match_to_its_end() {
     let long = Event { bytes: 1 << 20, variant: 0, ..message(1000, EventKind::Matched, 0) };
     let chosen = Event { bytes: 1 << 20, variant: 7, peer: 0, ..event(1010, EventKind::Chosen) };
@@ -99,6 +122,17 @@ fn a_long_reception_is_drawn_from_its_match_to_its_end() {
     let parts = named(&events, "from 0");
     assert_eq!((&parts[0]["ph"], &parts[1]["ph"]), (&"b".into(), &"e".into()));
     assert_eq!(parts[1]["ts"].as_f64(), Some(8.0));
+}
+
+#[test]
+fn times_that_cannot_be_give_no_panic() {
+    let events = written(vec![vec![
+        Event { name: 1, ..event(0, EventKind::CallBegin) },
+        message(u64::MAX, EventKind::Sent, 1),
+        Event { peer: 1, ..event(u64::MAX, EventKind::Accessed) },
+        event(u64::MAX, EventKind::CallEnd),
+    ]]);
+    assert_eq!(named(&events, "MPI_Recv").len(), 1);
 }
 
 #[test]

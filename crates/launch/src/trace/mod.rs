@@ -12,6 +12,7 @@ mod clock;
 mod departures;
 mod matching;
 mod operations;
+mod portions;
 mod sites;
 mod words;
 
@@ -195,8 +196,14 @@ impl Trace {
             out.write_rank(self.read(rank, info)?, &mut numbers)?;
         }
         out.end(self.clocks.iter().map(HostClock::uncertainty_ns).max().unwrap_or(0))?.flush()?;
-        Ok((count, ranks.iter().map(|rank| self.ranks[*rank as usize].missing).sum()))
+        Ok((count, missing(&self.ranks)))
     }
+}
+
+/// Returns the number of events of all whole ranks that found no room. A rank may have reported any number.
+fn missing(ranks: &[RankRecords]) -> u64 {
+    let whole = ranks.iter().filter(|rank| rank.is_whole);
+    whole.map(|rank| rank.missing).fold(0, u64::saturating_add)
 }
 
 impl Launcher {
@@ -244,5 +251,17 @@ impl Launcher {
             let text = trace.write(self.job.info());
             self.output.say(&text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_events_of_whole_ranks_are_summed_up_to_the_largest_number() {
+        let rank = |missing, is_whole| RankRecords { missing, is_whole, ..RankRecords::default() };
+        assert_eq!(missing(&[rank(3, true), rank(100, false), rank(4, true)]), 7);
+        assert_eq!(missing(&[rank(3, true), rank(u64::MAX, true)]), u64::MAX);
     }
 }

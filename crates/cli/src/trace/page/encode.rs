@@ -93,8 +93,8 @@ fn put_messages(bytes: &mut Vec<u8>, trace: &Trace) {
     for message in messages {
         let (sent, received) = (ns(message.sent_at), ns(message.received_at));
         let apart = match received.checked_sub(sent) {
-            Some(apart) => 2 * apart,
-            None => 2 * (sent - received) - 1,
+            Some(apart) => apart.saturating_mul(2),
+            None => (sent - received).saturating_mul(2) - 1,
         };
         let ends = [u64::from(message.from), u64::from(message.to)];
         put_all(bytes, [sent - before, apart, ends[0], ends[1], message.bytes]);

@@ -10,6 +10,7 @@ fn slice(kind: SliceKind, name: &str, start: f64, end: f64) -> Slice {
         end,
         peer: None,
         flow: None,
+        tag: None,
         site: Some("main (a.c:7)".into()),
     }
 }
@@ -94,6 +95,16 @@ fn the_events_of_a_page_are_those_of_the_trace() {
     assert_eq!(names, ["MPI_Recv </script>", "wait", "barrier", "put"]);
     assert_eq!(summary["sites"][0], "main (a.c:7)");
     assert_eq!(summary["command"], "/*EVENTS*/ x");
+}
+
+#[test]
+fn times_beyond_all_numbers_give_no_panic() {
+    let mut trace = trace();
+    for (number, (sent_at, received_at)) in [(3, (0.0, 1e17)), (4, (1e17, 0.0))] {
+        let ends = trace.messages[&1];
+        trace.messages.insert(number, TracedMessage { sent_at, received_at, ..ends });
+    }
+    page(&trace, &Summary::of(&trace));
 }
 
 #[test]
