@@ -254,27 +254,6 @@ fn messages_of_threads_have_their_lanes_and_arrows() {
 }
 
 #[test]
-fn a_wait_in_portions_for_a_non_blocking_collective_is_one_wait_for_its_last_rank() {
-    let path = file("portions.json");
-    let trace = path.to_str().unwrap();
-    let ended = start_job(&["-n", "2", "--trace", trace], &["traced", "portions"], &[]).end();
-    assert_eq!(ended.code(), Some(0), "{}", ended.error);
-    let events = events(&path);
-    let tag = &of(&events, "b", "operation").next().unwrap()["args"]["tag"];
-    let waits = of(&events, "X", "wait").filter(|event| event["pid"] == 0 && event["args"]["tag"] == *tag);
-    let waits: Vec<_> = waits.filter(|wait| wait["name"] == "wait in barrier").collect();
-    // There are four portions. On a busy machine the gap between two may be long.
-    assert!((1..=2).contains(&waits.len()), "{waits:?}");
-    assert!(waits.iter().any(|wait| number(wait, "dur") > 80_000.0), "{waits:?}");
-    let json = canele(&["trace", trace, "--json"]).out;
-    let summary: Value = serde_json::from_str(&json).unwrap();
-    let cause = &summary["causes"][0];
-    assert_eq!((&cause["rank"], &cause["kind"]), (&1.into(), &"computes".into()), "{json}");
-    assert!(number(cause, "waited") > 100_000.0, "{cause}");
-    std::fs::remove_file(path).unwrap();
-}
-
-#[test]
 fn what_finds_no_room_is_counted() {
     let path = file("full.json");
     let room = [("CANELE_TRACE_BYTES", "5120")];

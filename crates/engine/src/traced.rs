@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use canele_collective::CollectiveSpec;
 use canele_proto::choice::{Protocol, Variant};
-use canele_proto::slab::Key;
 use canele_proto::{Leaving, MessageEvent, MessageObserver, Notice};
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_trace::{AccessRoute, Event, EventKind, MessageVariant, NO_RANK, NO_TAG, Span, Tracer, WaitKind};
@@ -199,9 +198,6 @@ impl Core {
             Awaited::End => return false,
             Awaited::Request(id) => self.wait_for_request(*id),
             Awaited::AnyOf([Pending { kind: PendingKind::Request(id), .. }]) => self.wait_for_request(*id),
-            Awaited::AnyOf([Pending { kind: PendingKind::Collective(key), .. }]) => {
-                self.wait_for_started(tracer, *key)
-            }
             Awaited::AnyOf(_) | Awaited::AnyOfOrProgram(_) => wait(WaitKind::Any),
             Awaited::Probe(flow, want) => Event {
                 peer: want.source.map_or(NO_RANK, |rank| rank.0),
@@ -224,22 +220,6 @@ impl Core {
         };
         tracer.record(event);
         true
-    }
-
-    /// Makes the event of a wait for one non-blocking collective.
-    fn wait_for_started(&self, tracer: &Tracer, key: Key) -> Event {
-        let begin = Event::new(EventKind::WaitBegin);
-        let Some((request, operation)) = self.collectives.under_way(key) else {
-            return Event { variant: WaitKind::Other as u8, ..begin };
-        };
-        let (flow, tag) = request.name();
-        Event {
-            variant: WaitKind::Collective as u8,
-            name: tracer.name(operation),
-            flow: flow.0 as u16,
-            tag: tag.0,
-            ..begin
-        }
     }
 
     fn wait_for_request(&self, id: canele_sys::ids::RequestId) -> Event {

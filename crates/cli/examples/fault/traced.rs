@@ -1,17 +1,14 @@
 //! Events for a trace: short and long messages, collectives, a late sender, and a rank that does not end by
 //! itself.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use canele::{Flow, Job, Op, Rank, Tag, wait_any};
-use canele_collective::{Buffers, CollectiveBuffer, Operation, Shape};
 
 use crate::Outcome;
 
 /// Delay of a late sender.
 const LATE: Duration = Duration::from_millis(200);
-/// Time of a wait after which a program looks for signals.
-const PORTION: Duration = Duration::from_millis(50);
 /// A time after which the test has long ended.
 const LONG: Duration = Duration::from_secs(120);
 /// Bytes of a long message.
@@ -49,36 +46,11 @@ fn run_on_lanes(job: &Job) -> Result<(), canele::Error> {
     Ok(())
 }
 
-/// Waits in portions for a non-blocking barrier that rank 1 starts late, as programs of Python do.
-fn wait_in_portions(job: &Job) -> Outcome {
-    let world = job.world();
-    world.barrier()?;
-    if job.rank().0 == 1 {
-        std::thread::sleep(LATE);
-    }
-    let (engine, flow) = world.collectives_on_lane();
-    let nothing = Buffers { input: CollectiveBuffer::Nowhere, output: CollectiveBuffer::Nowhere };
-    let barrier = engine.start_collective(flow, Shape::new(Operation::Barrier, 0), None, nothing)?;
-    loop {
-        match engine.wait(barrier, Some(Instant::now() + PORTION)) {
-            Err(canele::Error::Deadline(_)) => {}
-            ended => {
-                ended?.result?;
-                return Ok(());
-            }
-        }
-    }
-}
-
 /// Exchanges messages around, or lets threads do so. If the last rank is to be killed, it then waits for it.
 pub fn run(how: &str) -> Outcome {
     let job = Job::start()?;
     if how == "lanes" {
         run_on_lanes(&job)?;
-        return Ok(job.finish()?);
-    }
-    if how == "portions" {
-        wait_in_portions(&job)?;
         return Ok(job.finish()?);
     }
     let world = job.world();

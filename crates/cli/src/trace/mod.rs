@@ -9,7 +9,6 @@
 //! ```
 
 mod causes;
-mod entered;
 mod findings;
 mod page;
 mod read;

@@ -57,7 +57,6 @@ struct TraceLine<'a> {
 #[derive(Deserialize, Default)]
 struct LineArguments {
     flow: Option<NumberOrText>,
-    tag: Option<u32>,
     site: Option<String>,
     collective: Option<String>,
     peer: Option<u32>,
@@ -184,7 +183,7 @@ impl Trace {
                     "collective" => SliceKind::Collective,
                     _ => SliceKind::Wait,
                 };
-                let flow = args.flow.filter(|_| kind != SliceKind::Call).map(|flow| flow.to_string());
+                let flow = args.flow.filter(|_| kind == SliceKind::Collective).map(|flow| flow.to_string());
                 let slice = Slice {
                     kind,
                     name: self.text(&name),
@@ -193,7 +192,6 @@ impl Trace {
                     end: ts + dur,
                     peer: args.peer.filter(|peer| *peer < MOST_RANKS),
                     flow: self.optional_text(flow),
-                    tag: args.tag,
                     site: self.optional_text(args.site),
                 };
                 self.rank(pid).slices.push(slice);
@@ -205,15 +203,7 @@ impl Trace {
                 self.rank(pid).accesses.push(access);
             }
             ("b", "operation", _) => {
-                let operation = Operation {
-                    name: self.text(&name),
-                    thread: tid,
-                    flow: self.optional_text(args.flow.map(|flow| flow.to_string())),
-                    tag: args.tag,
-                    start: ts,
-                    end: ts,
-                    bytes: args.bytes,
-                };
+                let operation = Operation { name: self.text(&name), start: ts, end: ts, bytes: args.bytes };
                 let operations = &mut self.rank(pid).operations;
                 operations.push(operation);
                 let place = operations.len() - 1;

@@ -23,24 +23,6 @@ fn the_end_of_an_operation_is_found_behind_any_number_of_others() {
 }
 
 #[test]
-fn a_non_blocking_collective_and_the_waits_for_it_have_flow_and_tag() {
-    let args = r#""args":{"tag":7,"flow":"rows","bytes":8}"#;
-    let trace = read_events(&[
-        format!(
-            r#"{{"ph":"b","pid":0,"tid":3,"ts":1,"cat":"operation","name":"barrier","id":"0.c1",{args}}}"#
-        ),
-        format!(
-            r#"{{"ph":"X","pid":0,"tid":3,"ts":2,"dur":5,"cat":"wait","name":"wait in barrier",{args}}}"#
-        ),
-    ])
-    .unwrap();
-    let RankTrace { slices, operations, .. } = &trace.ranks[&0];
-    assert_eq!((operations[0].thread, operations[0].tag), (3, Some(7)));
-    assert_eq!((&operations[0].flow, operations[0].tag), (&slices[0].flow, slices[0].tag));
-    assert!(slices[0].flow.is_some());
-}
-
-#[test]
 fn an_identifier_is_a_number_or_a_text() {
     assert!(read_events(&[operation("b", "7", 1), operation("b", "null", 1)]).is_ok());
     for other in ["[[1],[2]]", "{\"a\":1}", "-1", "1.5", "true"] {

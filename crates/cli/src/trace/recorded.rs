@@ -52,10 +52,8 @@ pub struct Slice {
     pub end: f64,
     /// The rank that a wait is for.
     pub peer: Option<u32>,
-    /// The communicator or flow of a collective, or of what a wait is for.
+    /// The communicator or flow of a collective.
     pub flow: Option<Rc<str>>,
-    /// The tag of what a wait is for.
-    pub tag: Option<u32>,
     /// Where the program makes the call.
     pub site: Option<Rc<str>>,
 }
@@ -97,11 +95,6 @@ pub struct Access {
 #[derive(Debug)]
 pub struct Operation {
     pub name: Rc<str>,
-    /// The thread that starts it.
-    pub thread: u32,
-    /// Its communicator or flow, and its tag: the same on all ranks.
-    pub flow: Option<Rc<str>>,
-    pub tag: Option<u32>,
     pub start: f64,
     /// The start, where the end is not in the trace.
     pub end: f64,

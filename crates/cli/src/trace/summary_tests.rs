@@ -2,7 +2,7 @@ use super::super::recorded::{Access, Operation, TracedMessage, Transfer};
 use super::*;
 
 fn slice(kind: SliceKind, name: &str, start: f64, end: f64) -> Slice {
-    Slice { kind, name: name.into(), thread: 1, start, end, peer: None, flow: None, tag: None, site: None }
+    Slice { kind, name: name.into(), thread: 1, start, end, peer: None, flow: None, site: None }
 }
 
 fn transfer(at: f64, peer: u32, bytes: u64, message: u64) -> Transfer {
@@ -100,15 +100,7 @@ fn sums_of_impossible_numbers_end_at_the_largest() {
         rank.pieces.insert(0, u64::MAX);
         let access = || Access { at: 1.0, thread: 1, name: "put".into(), peer: 1, bytes: u64::MAX };
         rank.accesses.extend([access(), access()]);
-        let operation = || Operation {
-            name: "barrier".into(),
-            thread: 1,
-            flow: None,
-            tag: None,
-            start: 1.0,
-            end: 1.0,
-            bytes: u64::MAX,
-        };
+        let operation = || Operation { name: "barrier".into(), start: 1.0, end: 1.0, bytes: u64::MAX };
         rank.operations.extend([operation(), operation()]);
     }
     let summary = Summary::of(&trace);

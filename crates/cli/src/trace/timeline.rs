@@ -125,7 +125,6 @@ fn slices_of_threads(rank: &RankTrace) -> BTreeMap<u32, Vec<Slice>> {
             end: send.at,
             peer: None,
             flow: None,
-            tag: None,
             site: send.site.clone(),
         });
     }

@@ -9,8 +9,7 @@
 
 use std::collections::HashMap;
 
-use super::entered::EnteredCollectives;
-use super::recorded::{Trace, TracedMessage};
+use super::recorded::{SliceKind, Trace, TracedMessage};
 use super::timeline::{Activity, Piece, Timeline};
 
 /// A message that is found so soon after a wait has ended it, in µs.
@@ -63,7 +62,7 @@ impl WaitEnding {
 /// Cuts all waits into intervals, and the pieces of the timeline with them.
 pub fn cut(trace: &Trace, timeline: &mut Timeline) -> Vec<WaitInterval> {
     let mut endings = endings(trace, timeline);
-    let collectives = EnteredCollectives::of(trace, timeline);
+    let collectives = EnteredCollectives::of(timeline);
     let mut waits = Vec::new();
     for thread in 0..timeline.threads.len() {
         let own = endings.remove(&thread).unwrap_or_default();
@@ -180,6 +179,61 @@ fn unmatched(piece: &Piece, (thread, later): (usize, &[WaitEnding]), context: Wa
     let known = if peer.is_some() { message.or(last) } else { last.or(message) };
     let other = peer.filter(|peer| *peer != own.rank).and_then(|peer| timeline.thread(peer, own.thread));
     known.or(other.map(|thread| WaitReason::DependsOn { thread })).unwrap_or(WaitReason::Unknown)
+}
+
+/// The name of a collective with its communicator, and how many of this name its rank entered before.
+type CollectiveKey = (String, usize);
+
+/// The blocking collectives of all ranks: the n-th on a communicator is the same call on all members.
+struct EnteredCollectives {
+    /// Of each: when which thread entered it, in the order of time.
+    entered: Vec<Vec<(f64, usize)>>,
+    /// Of each slice of each thread: the innermost collective that it lies in.
+    of_slices: Vec<Vec<Option<usize>>>,
+}
+
+impl EnteredCollectives {
+    fn of(timeline: &Timeline) -> Self {
+        let mut all = Self { entered: Vec::new(), of_slices: Vec::new() };
+        let mut numbers: HashMap<CollectiveKey, usize> = HashMap::new();
+        let mut calls: HashMap<(u32, String), usize> = HashMap::new();
+        for (number, thread) in timeline.threads.iter().enumerate() {
+            let mut open: Vec<(f64, usize)> = Vec::new();
+            let mut of_slices = Vec::with_capacity(thread.slices.len());
+            for slice in &thread.slices {
+                while open.pop_if(|(end, _)| *end <= slice.start).is_some() {}
+                if slice.kind == SliceKind::Collective {
+                    let name = format!("{} {}", slice.name, slice.flow.as_deref().unwrap_or(""));
+                    let count = calls.entry((thread.rank, name.clone())).or_default();
+                    let next = numbers.len();
+                    let collective = *numbers.entry((name, *count)).or_insert(next);
+                    *count += 1;
+                    all.enter(collective, (slice.start, number));
+                    open.push((slice.end, collective));
+                }
+                of_slices.push(open.last().map(|(_, collective)| *collective));
+            }
+            all.of_slices.push(of_slices);
+        }
+        all.entered.iter_mut().for_each(|list| list.sort_by(|a, b| a.0.total_cmp(&b.0)));
+        all
+    }
+
+    fn enter(&mut self, collective: usize, entry: (f64, usize)) {
+        if collective >= self.entered.len() {
+            self.entered.resize_with(collective + 1, Vec::new);
+        }
+        self.entered[collective].push(entry);
+    }
+
+    /// The last other thread that entered the collective in which a thread waits, and when, if it did so during the wait.
+    /// Another communicator may have the same number on other ranks, so other entries explain nothing.
+    fn last_to_enter(&self, thread: usize, piece: &Piece) -> Option<(usize, f64)> {
+        let entered = &self.entered[self.of_slices[thread][piece.slice?]?];
+        let before = entered.partition_point(|(start, _)| *start < piece.end);
+        let (start, other) = entered[..before].iter().rev().find(|(_, other)| *other != thread)?;
+        (*start > piece.start).then_some((*other, *start))
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ fn slice(kind: SliceKind, name: &str, start: f64, end: f64) -> Slice {
         end,
         peer: None,
         flow: None,
-        tag: None,
         site: Some("main (a.c:7)".into()),
     }
 }
