@@ -26,7 +26,7 @@ const MANY: &str = "it starts too many ranks, or takes too long";
 const ELSEWHERE: &str = "the program is another package's";
 
 /// The commands that are not run: page, a part of their text, and why. All others are.
-const NOT_RUN: [(&str, &str, &str); 45] = [
+const NOT_RUN: [(&str, &str, &str); 43] = [
     ("README.md", "mpifort", MODULES),
     ("README.md", "python", PYTHON),
     ("build-systems.md", "julia", ELSEWHERE),
@@ -66,8 +66,6 @@ const NOT_RUN: [(&str, &str, &str); 45] = [
     ("robustness.md", "sleep_stress", MANY),
     ("scale.md", "canele sim", MANY),
     ("scale.md", "connect_all", MANY),
-    ("tracing.md", "laplace", PROGRAMS),
-    ("tracing.md", "canele trace", RECORDED),
     ("tuning.md", "canele doctor", STATUS),
     ("tuning.md", "canele top", RUNNING),
     ("tuning.md", "--job", RUNNING),

@@ -13,7 +13,7 @@ fn wrong_numbers_are_told_by_option_and_word() {
         ("run --ranks=-3 true", "-3 is not in 0..=4294967295"),
         ("bench latency --rounds x", "--rounds <N>: \"x\" is no whole number"),
         ("bench latency -n 3", "measures a pair of ranks: leave out --ranks, or say 2"),
-        ("run --map-by ppr:1:host -n 3 true", "ppr:1:node: 3 ranks need 3 units"),
+        ("run --map-by ppr:1:package -n 4096 true", "4096 ranks need 4096 units of the kind package"),
     ] {
         let ended = canele(&line.split(' ').collect::<Vec<_>>());
         assert_eq!((ended.code(), &*ended.out), (Some(2), ""), "{line}: {}", ended.error);
