@@ -10,7 +10,6 @@ use crate::buffer::Buffer;
 use crate::context::{Context, Lent};
 use crate::errors::raise;
 use crate::members::Members;
-use crate::object_collectives::ObjectFlow;
 use crate::request::{Kind, Request};
 use crate::status::{ANY, Matched, RankNumber, Status, tag as sent_tag};
 use crate::wait::{self, deadline, fail_if_in_vain, in_portions};
@@ -27,7 +26,7 @@ pub struct Flow {
     pub flow: canele::Flow,
     pub members: Members,
     /// For the messages of collectives of objects, once there was one.
-    pub objects: OnceLock<ObjectFlow>,
+    pub objects: OnceLock<canele::Flow>,
 }
 
 impl Flow {
