@@ -16,14 +16,26 @@ _TAG = 1
 
 
 def _chosen(smaller: bool) -> _Combine:
-    """Returns the function that chooses the smaller or the larger of two values, or of each two items of arrays."""
+    """Returns the function that chooses the smaller or the larger of two values, or of each two items of arrays. It takes a number before a NaN."""
+
+    def of_values(a: Any, b: Any) -> Any:
+        if a != a:
+            return b
+        if b != b:
+            return a
+        return min(a, b) if smaller else max(a, b)
 
     def combine(a: Any, b: Any) -> Any:
-        if _memory.is_array(a):
-            import numpy
+        if not _memory.is_array(a):
+            return of_values(a, b)
+        import numpy
 
+        if a.dtype.kind == "O":
+            return numpy.frompyfunc(of_values, 2, 1)(a, b)
+        if a.dtype.kind == "T":
+            # Texts of numpy have no fmin.
             return numpy.minimum(a, b) if smaller else numpy.maximum(a, b)
-        return min(a, b) if smaller else max(a, b)
+        return numpy.fmin(a, b) if smaller else numpy.fmax(a, b)
 
     return combine
 

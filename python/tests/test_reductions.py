@@ -107,6 +107,23 @@ class Reductions(RankTest):
         nan = float("nan")
         self.assertEqual(world.allreduce((nan if self.rank else 1.0, self.rank), op=Op.MAXLOC), (1.0, 0))
 
+    def test_a_number_is_taken_before_a_nan(self):
+        for at in range(self.size):
+            others = [float(rank) for rank in range(self.size) if rank != at]
+            mine = float("nan") if self.rank == at else float(self.rank)
+            for op, choose in ((Op.MIN, min), (Op.MAX, max)):
+                # Values, and arrays that the library reduces or Python.
+                result = world.allreduce(mine, op=op)
+                of_arrays = [world.allreduce(numpy.array([mine, 1], dtype=kind), op=op)[0] for kind in ("f8", ">f8", object)]
+                for value in (result, *of_arrays):
+                    if others:
+                        self.assertEqual(value, choose(others), (op, at))
+                    else:
+                        self.assertNotEqual(value, value)
+        if hasattr(numpy.dtypes, "StringDType"):
+            data = numpy.array([str(self.rank)], dtype=numpy.dtypes.StringDType())
+            self.assertEqual(world.allreduce(data, op=Op.MAX)[0], str(self.size - 1))
+
     def test_own_functions_keep_the_order_of_ranks(self):
         def joined(left, right):
             return left + "," + right
