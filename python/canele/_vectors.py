@@ -86,7 +86,10 @@ def _joined(parts: Sequence[Any]) -> tuple[list[int], Any]:
     if parts and _memory.is_array(parts[0]):
         import numpy
 
-        return counts, numpy.concatenate([numpy.asarray(part).reshape(-1, *_memory.row_shape(parts[0])) for part in parts])
+        shape = _memory.row_shape(parts[0])
+        # Rows without items are not counted by their items.
+        arrays = [numpy.asarray(part).reshape(-1 if _product(shape) else len(part), *shape) for part in parts]
+        return counts, numpy.concatenate(arrays)
     if parts and isinstance(parts[0], array):
         return counts, sum(parts[1:], parts[0])
     return counts, b"".join(parts)

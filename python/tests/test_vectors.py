@@ -57,6 +57,10 @@ class Vectors(RankTest):
         part = world.scatterv(0, rows if self.rank == 0 else None)
         self.assertEqual(part.shape, (self.rank, 2))
 
+    def test_rows_may_be_empty(self):
+        rows = [numpy.zeros((rank + 2, 0)) for rank in range(self.size)]
+        self.assertEqual(world.scatterv(0, rows if self.rank == 0 else None).size, 0)
+
     def test_all_parts_are_exchanged(self):
         counts = [self.rank + to for to in range(self.size)]
         data = numpy.concatenate([numpy.full(count, 10 * self.rank + to) for to, count in enumerate(counts)])
