@@ -16,7 +16,7 @@ def local_array(region: Region, dtype: Any, shape: int | Sequence[int] | None, o
     """Returns the array of Region.array()."""
     import numpy
 
-    item = numpy.dtype(dtype)
+    item = _plain_type(numpy.dtype(dtype))
     if offset < 0 or offset > len(region):
         raise OutOfRange(f"offset {offset} lies outside of the region of {len(region)} bytes")
     if shape is None:
@@ -26,6 +26,13 @@ def local_array(region: Region, dtype: Any, shape: int | Sequence[int] | None, o
     if offset + needed > len(region):
         raise OutOfRange(f"{needed} bytes of shape {dims} and type {item} at {offset} lie outside of the region of {len(region)} bytes")
     return numpy.ndarray(dims, item, memoryview(region), offset)
+
+
+def _plain_type(item: Any) -> Any:
+    """Returns a numpy type. Raises TypeError if its items hold Python objects, whose addresses mean nothing to other ranks."""
+    if item.hasobject:
+        raise TypeError(f"items of type {item} hold Python objects, which no region can hold: send them with send_object")
+    return item
 
 
 class RemoteArray:
@@ -40,7 +47,7 @@ class RemoteArray:
         import numpy
 
         self._remote = remote
-        self._dtype = numpy.dtype(dtype)
+        self._dtype = _plain_type(numpy.dtype(dtype))
         self._shape = (shape,) if isinstance(shape, int) else tuple(shape)
         self._offset = offset
 

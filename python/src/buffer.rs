@@ -1,9 +1,10 @@
 //! Memory of Python's objects, lent by the buffer protocol (PEP 3118).
 //!
 //! Owns the views: an object cannot move or free its memory while a [`Buffer`] of it lives. That the program does not touch the memory
-//! that an operation under way writes, nor changes what one reads, is the contract of the module's functions, as of MPI's.
+//! that an operation under way writes, nor changes what one reads, is the contract of the module's functions, as of MPI's. Never lends
+//! memory that holds Python's objects: these are addresses, which mean nothing to another process.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 use canele_collective::{Op, Reduction};
 use canele_mem::buffer::{Raw, RawMut};
@@ -12,7 +13,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::items::Items;
+use crate::items::{Items, has_objects};
 
 /// A view of contiguous memory of an object.
 pub struct Buffer {
@@ -37,44 +38,46 @@ impl Buffer {
         Self::with(object, ffi::PyBUF_ANY_CONTIGUOUS | ffi::PyBUF_WRITABLE)
     }
 
-    /// Memory with items, of which the view says the type.
-    pub fn of_items(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::with_items(object, ffi::PyBUF_ANY_CONTIGUOUS)
-    }
-
-    /// Memory for items, to be filled, of which the view says the type.
-    pub fn items_to_fill(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::with_items(object, ffi::PyBUF_ANY_CONTIGUOUS | ffi::PyBUF_WRITABLE)
-    }
-
-    fn with_items(object: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<Self> {
-        let refused = match Self::with(object, flags | ffi::PyBUF_FORMAT) {
-            Err(refused) => refused,
-            lent => return lent,
+    fn with(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+        let py = object.py();
+        let (mut buffer, dtype) = match Self::lent(object, flags | ffi::PyBUF_FORMAT) {
+            Ok(buffer) => (buffer, None),
+            Err(refused) if refused.is_instance_of::<PyTypeError>(py) => {
+                return Err(explain(object, flags, refused));
+            }
+            // Some arrays of numpy lend their memory, but have no format for it: bfloat16, times.
+            Err(_) => {
+                let buffer = Self::lent(object, flags).map_err(|refused| explain(object, flags, refused))?;
+                (buffer, object.getattr(pyo3::intern!(py, "dtype")).ok())
+            }
         };
-        // Some arrays of numpy lend their memory, but have no format for it: bfloat16, times.
-        let dtype = object.getattr(pyo3::intern!(object.py(), "dtype"));
-        let name =
-            dtype.and_then(|dtype| dtype.getattr(pyo3::intern!(object.py(), "name"))?.extract::<String>());
-        let (Ok(name), Ok(mut buffer)) = (name, Self::with(object, flags)) else { return Err(refused) };
-        buffer.dtype = Some(name);
-        Ok(buffer)
-    }
-
-    fn with(object: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<Self> {
-        let mut view = Box::new(ffi::Py_buffer::new());
-        // SAFETY: the interpreter's lock is held, the object lives, and the view has an address of its own until it is released.
-        let refused = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) };
-        if refused != 0 {
-            return Err(explain(object, flags));
+        let holds_objects = match &dtype {
+            Some(dtype) => dtype.getattr(pyo3::intern!(py, "hasobject")).and_then(|has| has.is_truthy()),
+            None => Ok(buffer.format().is_some_and(|format| has_objects(format.to_bytes()))),
+        };
+        if holds_objects.unwrap_or(false) {
+            return Err(PyTypeError::new_err(format!(
+                "the memory of this {} holds Python objects, which are addresses in this process: use the functions with `object` in their \
+                 name, which pickle them",
+                type_name(object)
+            )));
         }
-        let buffer = Self { view, dtype: None };
+        let name = dtype.map(|dtype| dtype.getattr(pyo3::intern!(py, "name"))?.extract::<String>());
+        buffer.dtype = name.and_then(Result::ok);
         match device::memory_at(buffer.view.buf, buffer.len()) {
             MemoryKind::Host => Ok(buffer),
             memory => Err(PyBufferError::new_err(format!(
                 "the buffer is {memory}, which no call takes: copy it to memory of the host first"
             ))),
         }
+    }
+
+    /// The view that an object gives, or the error that it raises.
+    fn lent(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: the interpreter's lock is held, the object lives, and the view has an address of its own until it is released.
+        let refused = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) };
+        if refused == 0 { Ok(Self { view, dtype: None }) } else { Err(PyErr::fetch(object.py())) }
     }
 
     /// Its length in bytes.
@@ -125,13 +128,14 @@ impl Buffer {
 
     /// What its items are.
     pub fn items(&self) -> Items {
-        let format = match (&self.dtype, self.view.format.is_null()) {
-            (Some(dtype), _) => Some(dtype.as_str()),
-            (None, true) => None,
-            // SAFETY: a format is a string that lives as long as the view.
-            (None, false) => Some(unsafe { CStr::from_ptr(self.view.format) }.to_str().unwrap_or("?")),
-        };
-        Items::of(format, self.item_bytes())
+        let format = || self.format().map(|format| format.to_str().unwrap_or("?"));
+        Items::of(self.dtype.as_deref().or_else(format), self.item_bytes())
+    }
+
+    /// The format of its items, if the object says it.
+    fn format(&self) -> Option<&CStr> {
+        // SAFETY: a format is a string that lives as long as the view.
+        (!self.view.format.is_null()).then(|| unsafe { CStr::from_ptr(self.view.format) })
     }
 }
 
@@ -145,10 +149,8 @@ impl Drop for Buffer {
 
 /// Why an object lends no memory, with what to do.
 #[cold]
-fn explain(object: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyErr {
-    let py = object.py();
-    let cause = PyErr::fetch(py);
-    let name = object.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+fn explain(object: &Bound<'_, PyAny>, flags: c_int, cause: PyErr) -> PyErr {
+    let (py, name) = (object.py(), type_name(object));
     let error = if cause.is_instance_of::<PyTypeError>(py) {
         PyTypeError::new_err(format!(
             "a message is sent from and received into memory (bytes, bytearray, memoryview, array.array, numpy.ndarray …), which {name} does \
@@ -165,4 +167,10 @@ fn explain(object: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyErr {
     };
     error.set_cause(py, Some(cause));
     error
+}
+
+/// The name of an object's type.
+#[cold]
+fn type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string())
 }

@@ -136,8 +136,8 @@ impl Flow {
     ) -> PyResult<Request> {
         let root = self.root(py, root)?;
         let (all, output) =
-            (at_root(py, root == self.me(), "what is scattered", all)?, Buffer::items_to_fill(data)?);
-        let input = all.map(Buffer::of_items).transpose()?;
+            (at_root(py, root == self.me(), "what is scattered", all)?, Buffer::to_fill(data)?);
+        let input = all.map(Buffer::of).transpose()?;
         if let Some(input) = &input {
             check(py, "bytes to scatter", input.len(), self.parts(output.len()))?;
             check_types(py, "the part of this rank", &output, "what is scattered", input)?;
@@ -164,11 +164,11 @@ impl Flow {
         data: &Bound<'py, PyAny>,
         result: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Request> {
-        let input = Buffer::of_items(data)?;
+        let input = Buffer::of(data)?;
         let block = block_of(py, input.len(), self.ranks())?;
         let made = if result.is_none() { Some(ResultMemory::like(data)?) } else { None };
         let memory = made.as_ref().map(|made| &made.memory).or(result);
-        let output = memory.map(Buffer::items_to_fill).transpose()?;
+        let output = memory.map(Buffer::to_fill).transpose()?;
         if let Some(output) = &output {
             check(py, "bytes to get from all ranks", output.len(), input.len())?;
             check_types(py, "the result", output, "the data", &input)?;
@@ -267,10 +267,10 @@ impl Flow {
         data: &Bound<'py, PyAny>,
         all: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Request> {
-        let input = Buffer::of_items(data)?;
+        let input = Buffer::of(data)?;
         let made = if all.is_none() { Some(ResultMemory::times(data, self.ranks())?) } else { None };
         let memory = made.as_ref().map(|made| &made.memory).or(all);
-        let output = memory.map(Buffer::items_to_fill).transpose()?;
+        let output = memory.map(Buffer::to_fill).transpose()?;
         if let Some(output) = &output {
             check(py, "bytes to gather into", output.len(), self.parts(input.len()))?;
             check_types(py, "what is gathered into", output, "the data", &input)?;

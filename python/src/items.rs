@@ -55,6 +55,11 @@ impl Items {
     }
 }
 
+/// True if items of a format hold objects of Python (code `O`). Names of fields stand between colons.
+pub fn has_objects(format: &[u8]) -> bool {
+    format.split(|byte| *byte == b':').step_by(2).any(|codes| codes.contains(&b'O'))
+}
+
 fn element(format: &str, bytes: usize) -> Option<Element> {
     Some(match (format, bytes) {
         ("b" | "h" | "i" | "l" | "q" | "n", 1) => Element::I8,

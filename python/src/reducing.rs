@@ -27,7 +27,7 @@ impl Numbers {
     fn of(data: Data<'_, '_>, op: &GivenOp<'_>) -> Option<Self> {
         let GivenOp::Known(op) = op else { return None };
         // Most objects lend no memory, which is no error here.
-        let input = Buffer::of_items(data).ok()?;
+        let input = Buffer::of(data).ok()?;
         Some(Self { reduction: input.reduction((*op).into())?, input })
     }
 
@@ -38,7 +38,7 @@ impl Numbers {
         }
         let why = match op {
             GivenOp::Known(op) => {
-                format!("op {} is not defined for {}", op.name(), Buffer::of_items(data)?.items().name())
+                format!("op {} is not defined for {}", op.name(), Buffer::of(data)?.items().name())
             }
             GivenOp::Function(_) => "op is a function of the program".to_owned(),
         };
@@ -85,7 +85,7 @@ impl Flow {
             (true, _) => Some(ResultMemory::like(data)?),
         };
         let output = made.as_ref().map(|made| &made.memory).or(result).filter(|_| has_result);
-        let output = output.map(Buffer::items_to_fill).transpose()?;
+        let output = output.map(Buffer::to_fill).transpose()?;
         if let Some(output) = &output {
             check(py, "bytes of the result of a reduction", output.len(), needed)?;
             check_types(py, "the result of a reduction", output, "the data", &input)?;

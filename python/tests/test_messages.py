@@ -64,6 +64,35 @@ class Messages(RankTest):
             world.send(self.size, 0, b"")
         self.assertEqual(caught.exception.rank, self.size)
 
+    def test_memory_with_objects_is_refused(self):
+        kinds = ["O", [("object", "O"), ("number", "i4")], [("inner", [("object", "O")])], [("time", "M8[s]"), ("object", "O")]]
+        if hasattr(numpy.dtypes, "StringDType"):
+            kinds.append(numpy.dtypes.StringDType())
+        for kind in kinds:
+            data = numpy.zeros(self.size, kind)
+            calls = (world.send, world.isend, world.send_init)
+            calls = [lambda call=call: call(self.next, 1, data) for call in calls]
+            calls += [
+                lambda: world.recv(self.previous, 1, data),
+                lambda: world.irecv(self.previous, 1, data),
+                lambda: world.broadcast(self.rank, data),
+                lambda: world.gather(self.rank, data),
+                lambda: world.allgather(data),
+                lambda: world.alltoall(data),
+                lambda: world.scatter(self.rank, data, data[:1]),
+                lambda: world.ireduce(self.rank, data),
+            ]
+            for number, call in enumerate(calls):
+                with self.assertRaisesRegex(TypeError, "holds Python objects.*`object` in their name", msg=f"{kind}, call {number}"):
+                    call()
+        with self.assertRaisesRegex(TypeError, "this memoryview holds Python objects"):
+            world.send(self.next, 1, memoryview(numpy.zeros(2, "O")))
+        # These have no format, and a name that is not a code.
+        for data in (numpy.zeros(3, "M8[s]"), numpy.zeros(3, [("O", "f8")])):
+            request = world.isend(self.next, 1, data)
+            self.assertEqual(world.recv(self.previous, 1, numpy.empty_like(data)).bytes, 24)
+            request.wait()
+
     def test_a_message_that_is_too_long_names_its_length(self):
         request = world.isend(self.next, 3, bytes(100))
         with self.assertRaisesRegex(canele.Truncated, f"100 bytes from rank {self.previous} with tag 3.*buffer of 10 bytes"):

@@ -72,6 +72,11 @@ class Slices(RankTest):
             self.remote[0] = numpy.zeros((2, 2))
         with self.assertRaisesRegex(canele.LengthMismatch, "complex128"):
             self.remote[0] = numpy.zeros((3, 5), dtype=complex)
+        for kind in ("O", [("object", "O"), ("number", "i4")]):
+            with self.assertRaisesRegex(TypeError, "hold Python objects"):
+                self.region.array(kind, 2)
+            with self.assertRaisesRegex(TypeError, "hold Python objects"):
+                self.remote.remote.array(kind, 2)
         longer = self.remote.remote.array("f8", (500, 3, 5), 16)
         with self.assertRaisesRegex(canele.OutOfRange, "outside of the region"):
             longer[499]
