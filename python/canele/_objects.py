@@ -11,8 +11,6 @@ from canele import _memory
 from canele._native import Flow, Op
 
 _Combine = Callable[[Any, Any], Any]
-# Of all messages: those of one rank are matched in the order of the calls.
-_TAG = 1
 
 
 def _chosen(smaller: bool) -> _Combine:
@@ -133,40 +131,40 @@ def _given(result: Any, value: Any) -> Any:
     return None
 
 
-def _at_first(flow: Flow, value: Any, combine: _Combine) -> Any:
+def _at_first(flow: Flow, tag: int, value: Any, combine: _Combine) -> Any:
     """Returns the reduction on rank 0 of a flow of messages. Each rank combines its value with the reductions of the ranks behind it."""
     rank, size, step = flow.rank, flow.size, 1
     while step < size:
         if rank & step:
-            flow.send_object(rank - step, _TAG, value)
+            flow.send_object(rank - step, tag, value)
             return None
         if rank + step < size:
-            value = combine(value, flow.recv_object(rank + step, _TAG))
+            value = combine(value, flow.recv_object(rank + step, tag))
         step *= 2
     return value
 
 
 def reduce(flow: Flow, root: int, data: Any, result: Any, op: Op | _Combine) -> Any:
-    messages = flow._of_objects()
-    value = _at_first(messages, data, _combine_of(flow, op))
+    messages, tag = flow._of_objects()
+    value = _at_first(messages, tag, data, _combine_of(flow, op))
     if root != 0 and flow.rank == 0:
-        messages.send_object(root, _TAG, value)
+        messages.send_object(root, tag, value)
     if flow.rank != root:
         return None
-    return _given(result, value if root == 0 else messages.recv_object(0, _TAG))
+    return _given(result, value if root == 0 else messages.recv_object(0, tag))
 
 
 def allreduce(flow: Flow, data: Any, result: Any, op: Op | _Combine) -> Any:
-    value = _at_first(flow._of_objects(), data, _combine_of(flow, op))
+    value = _at_first(*flow._of_objects(), data, _combine_of(flow, op))
     return _given(result, flow.broadcast_object(0, value))
 
 
-def _scanned(flow: Flow, value: Any, combine: _Combine) -> Any:
+def _scanned(flow: Flow, tag: int, value: Any, combine: _Combine) -> Any:
     """Returns the reduction of the values of all ranks up to this one."""
     rank, size, step = flow.rank, flow.size, 1
     while step < size:
-        send = flow.isend_object(rank + step, _TAG, value) if rank + step < size else None
-        before = flow.recv_object(rank - step, _TAG) if rank >= step else None
+        send = flow.isend_object(rank + step, tag, value) if rank + step < size else None
+        before = flow.recv_object(rank - step, tag) if rank >= step else None
         if send is not None:
             # What is sent must not change, as a function of the program may do.
             send.wait()
@@ -177,14 +175,14 @@ def _scanned(flow: Flow, value: Any, combine: _Combine) -> Any:
 
 
 def scan(flow: Flow, data: Any, result: Any, op: Op | _Combine) -> Any:
-    return _given(result, _scanned(flow._of_objects(), data, _combine_of(flow, op)))
+    return _given(result, _scanned(*flow._of_objects(), data, _combine_of(flow, op)))
 
 
 def exscan(flow: Flow, data: Any, result: Any, op: Op | _Combine) -> Any:
-    messages = flow._of_objects()
-    value = _scanned(messages, data, _combine_of(flow, op))
-    send = messages.isend_object(flow.rank + 1, _TAG, value) if flow.rank + 1 < flow.size else None
-    before = messages.recv_object(flow.rank - 1, _TAG) if flow.rank else None
+    messages, tag = flow._of_objects()
+    value = _scanned(messages, tag, data, _combine_of(flow, op))
+    send = messages.isend_object(flow.rank + 1, tag, value) if flow.rank + 1 < flow.size else None
+    before = messages.recv_object(flow.rank - 1, tag) if flow.rank else None
     if send is not None:
         send.wait()
     return _given(result, before) if flow.rank else None

@@ -10,6 +10,7 @@ use crate::buffer::Buffer;
 use crate::context::{Context, Lent};
 use crate::errors::raise;
 use crate::members::Members;
+use crate::object_collectives::ObjectFlow;
 use crate::request::{Kind, Request};
 use crate::status::{ANY, Matched, RankNumber, Status, tag as sent_tag};
 use crate::wait::{self, deadline, fail_if_in_vain, in_portions};
@@ -26,7 +27,7 @@ pub struct Flow {
     pub flow: canele::Flow,
     pub members: Members,
     /// For the messages of collectives of objects, once there was one.
-    pub objects: OnceLock<canele::Flow>,
+    pub objects: OnceLock<ObjectFlow>,
 }
 
 impl Flow {

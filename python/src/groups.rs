@@ -59,10 +59,10 @@ impl Flow {
         call(slf.py(), "canele.cart", "create", (slf, dims, periods))
     }
 
-    /// The flow of messages of the package's own collectives of objects.
-    fn _of_objects(&self, py: Python<'_>) -> PyResult<Self> {
-        let flow = self.of_objects(py)?.clone();
-        Ok(Self::of_members(self.context.clone(), flow, self.members.clone()))
+    /// The flow of messages of the package's own collectives of objects, and the tag of the messages of the next one.
+    fn _of_objects(&self, py: Python<'_>) -> PyResult<(Self, u32)> {
+        let (flow, tag) = self.next_object_call(py)?;
+        Ok((Self::of_members(self.context.clone(), flow.clone(), self.members.clone()), tag.0))
     }
 }
 

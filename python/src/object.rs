@@ -104,7 +104,16 @@ pub fn begin(
     envelope: Envelope,
     object: &Bound<'_, PyAny>,
 ) -> PyResult<Begun> {
-    let frame = Box::new(Frame::of(object)?);
+    begin_frame(py, flow, envelope, Box::new(Frame::of(object)?))
+}
+
+/// Begins to send an object that was pickled before.
+pub fn begin_frame(
+    py: Python<'_>,
+    flow: &canele::Flow,
+    envelope: Envelope,
+    frame: Box<Frame>,
+) -> PyResult<Begun> {
     let (engine, id) = flow.on_lane();
     if frame.len() <= SMALL
         && let Some(begun) = sending::post(py, engine, flow, envelope, &frame.to_bytes())?
@@ -129,6 +138,19 @@ impl canele_engine::Room for Short {
     }
 }
 
+/// A message that was received as an object, which is not loaded yet.
+pub struct ObjectMessage<'py> {
+    frame: Bound<'py, PyAny>,
+    status: canele::Status,
+}
+
+impl<'py> ObjectMessage<'py> {
+    /// Makes its object.
+    pub fn load(&self) -> PyResult<Bound<'py, PyAny>> {
+        load(&self.frame, self.status)
+    }
+}
+
 /// Receives an object.
 pub fn recv<'py>(
     py: Python<'py>,
@@ -137,16 +159,26 @@ pub fn recv<'py>(
     want: Want,
     deadline: Option<Instant>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    recv_message(py, context, flow, want, deadline)?.load()
+}
+
+/// Receives the message of an object.
+pub fn recv_message<'py>(
+    py: Python<'py>,
+    context: &Context,
+    flow: &canele::Flow,
+    want: Want,
+    deadline: Option<Instant>,
+) -> PyResult<ObjectMessage<'py>> {
     let mut short = Short(Vec::new());
     let (engine, id) = flow.on_lane();
     let seen = engine.try_recv(id, want, &mut short).map_err(|error| raise(py, error))?;
     if let Some(status) = seen {
-        return load(PyByteArray::new(py, &short.0).as_any(), status);
+        return Ok(ObjectMessage { frame: PyByteArray::new(py, &short.0).into_any(), status });
     }
     let matched = wait::mprobe(py, context, flow, want, deadline)?;
     let status = matched.status;
-    let frame = recv_matched(py, context, flow, matched)?;
-    load(&frame, status)
+    Ok(ObjectMessage { frame: recv_matched(py, context, flow, matched)?, status })
 }
 
 /// Receives a message that a probe took as a new bytearray.

@@ -1,7 +1,11 @@
 //! Collectives of objects, by messages on a flow of their own.
+//!
+//! Each call pickles all its objects before it sends the first, and loads none before it has received the last. An object that cannot be
+//! pickled or loaded so leaves no message behind. Messages that an interrupted call leaves behind have its tag, which no later call uses.
 
 use canele_collective::{Operation, Shape};
 use canele_engine::{Envelope, Tag, Want};
+use canele_sys::atomic::{AtomicU32, Ordering};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -9,39 +13,53 @@ use pyo3::types::PyList;
 use crate::buffer::Buffer;
 use crate::errors::raise;
 use crate::flow::Flow;
-use crate::object::{self, Frame};
+use crate::object::{self, Frame, ObjectMessage};
 use crate::request::Request;
 
-/// Tag of all messages: those of one rank are matched in the order of the calls.
-const TAG: Tag = Tag(0);
+/// The flow of the messages of collectives of objects.
+pub struct ObjectFlow {
+    flow: canele::Flow,
+    /// Counts the calls, and so numbers them alike on all ranks.
+    calls: AtomicU32,
+}
+
+/// A call of a collective of objects: the flow and the tag of its messages.
+type ObjectCall<'a> = (&'a canele::Flow, Tag);
 
 impl Flow {
-    /// The flow of such messages, which all ranks create at their first such call.
-    pub fn of_objects(&self, py: Python<'_>) -> PyResult<&canele::Flow> {
-        if let Some(flow) = self.objects.get() {
-            return Ok(flow);
-        }
-        let flow = py.detach(|| self.flow.duplicate()).map_err(|error| raise(py, error))?;
-        // All calls of collectives on a flow have an order: no other thread has created it meanwhile.
-        Ok(self.objects.get_or_init(|| flow))
+    /// The flow and the tag of the next call's messages. All ranks create the flow at their first such call.
+    pub fn next_object_call(&self, py: Python<'_>) -> PyResult<ObjectCall<'_>> {
+        let objects = match self.objects.get() {
+            Some(objects) => objects,
+            None => {
+                let flow = py.detach(|| self.flow.duplicate()).map_err(|error| raise(py, error))?;
+                // All calls of collectives on a flow have an order: no other thread has created it meanwhile.
+                self.objects.get_or_init(|| ObjectFlow { flow, calls: AtomicU32::new(0) })
+            }
+        };
+        Ok((&objects.flow, Tag(objects.calls.fetch_add(1, Ordering::Relaxed))))
     }
 
-    fn object_of<'py>(&self, py: Python<'py>, flow: &canele::Flow, from: u32) -> PyResult<Bound<'py, PyAny>> {
+    fn recv_message<'py>(
+        &self,
+        py: Python<'py>,
+        (flow, tag): ObjectCall<'_>,
+        from: u32,
+    ) -> PyResult<ObjectMessage<'py>> {
         let from = self.members.rank(py, from.into())?;
-        let want = Want { source: Some(from), tag: Some(TAG) };
-        object::recv(py, &self.context, flow, want, None)
+        let want = Want { source: Some(from), tag: Some(tag) };
+        object::recv_message(py, &self.context, flow, want, None)
     }
 
-    fn start_object(
+    fn send_frame(
         &self,
         py: Python<'_>,
-        flow: &canele::Flow,
-        to: u32,
-        obj: &Bound<'_, PyAny>,
+        (flow, tag): ObjectCall<'_>,
+        (to, frame): (u32, Box<Frame>),
     ) -> PyResult<Request> {
         let to = self.members.rank(py, to.into())?;
-        let envelope = Envelope::new(to, flow.on_lane().1, TAG);
-        Ok(object::begin(py, flow, envelope, obj)?.into_request(&self.context, &self.members))
+        let envelope = Envelope::new(to, flow.on_lane().1, tag);
+        Ok(object::begin_frame(py, flow, envelope, frame)?.into_request(&self.context, &self.members))
     }
 
     /// One object for each rank, as a list of Python that a rank gave.
@@ -88,7 +106,7 @@ impl Flow {
         let len = u64::from_ne_bytes(len.to_vec().try_into().unwrap_or_default());
         let bytes = object::new_bytearray(py, usize::try_from(len)?)?;
         share(&bytes)?;
-        object::load(&bytes, canele::Status { source: root, tag: TAG, bytes: usize::try_from(len)? })
+        object::load(&bytes, canele::Status { source: root, tag: Tag(0), bytes: usize::try_from(len)? })
     }
 
     /// Returns the list of all ranks' objects on rank `root`, in the order of ranks. Returns None on the other ranks.
@@ -99,16 +117,15 @@ impl Flow {
         obj: Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyList>>> {
         let (root, me) = (self.root(py, root)?, self.me());
-        let flow = self.of_objects(py)?;
         if root != me {
-            self.start_object(py, flow, root.0, &obj)?.finish(py)?;
+            let frame = Box::new(Frame::of(&obj)?);
+            let call = self.next_object_call(py)?;
+            self.send_frame(py, call, (root.0, frame))?.finish(py)?;
             return Ok(None);
         }
-        let all = PyList::empty(py);
-        for from in 0..self.ranks() {
-            all.append(if from == me.0 { obj.clone() } else { self.object_of(py, flow, from)? })?;
-        }
-        Ok(Some(all))
+        let call = self.next_object_call(py)?;
+        let messages = self.recv_messages(py, call)?;
+        self.load_all(py, &messages, &obj).map(Some)
     }
 
     /// Returns this rank's object of the root's list, which has one object for each rank. The other ranks' `objects` is not used.
@@ -127,10 +144,13 @@ impl Flow {
             }
             (false, _) => None,
         };
-        let flow = self.of_objects(py)?;
-        let Some(mut list) = list else { return self.object_of(py, flow, root.0) };
-        let others = (0..self.ranks()).filter(|to| *to != me.0);
-        let sends = others.map(|to| self.start_object(py, flow, to, &list[to as usize]));
+        let Some(mut list) = list else {
+            let call = self.next_object_call(py)?;
+            return self.recv_message(py, call, root.0)?.load();
+        };
+        let frames = self.frames_for_others(&list)?;
+        let call = self.next_object_call(py)?;
+        let sends = frames.into_iter().map(|frame| self.send_frame(py, call, frame));
         let sends = sends.collect::<PyResult<Vec<_>>>()?;
         sends.into_iter().try_for_each(|send| send.finish(py))?;
         Ok(list.swap_remove(me.0 as usize))
@@ -160,16 +180,41 @@ impl Flow {
 
 impl Flow {
     fn exchange<'py>(&self, py: Python<'py>, list: &[Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyList>> {
-        let (flow, me, size) = (self.of_objects(py)?, self.me().0, self.ranks());
-        // Beginning behind this rank, so that not all send to one at first.
-        let others = (1..size).map(|step| (me + step) % size);
-        let sends = others.map(|to| self.start_object(py, flow, to, &list[to as usize]));
+        let frames = self.frames_for_others(list)?;
+        let call = self.next_object_call(py)?;
+        let sends = frames.into_iter().map(|frame| self.send_frame(py, call, frame));
         let sends = sends.collect::<PyResult<Vec<_>>>()?;
-        let all = PyList::empty(py);
-        for from in 0..size {
-            all.append(if from == me { list[me as usize].clone() } else { self.object_of(py, flow, from)? })?;
-        }
+        let messages = self.recv_messages(py, call)?;
         sends.into_iter().try_for_each(|send| send.finish(py))?;
+        self.load_all(py, &messages, &list[self.me().0 as usize])
+    }
+
+    /// Pickles the object for each other rank. They begin behind this rank, so that not all ranks send to one at first.
+    fn frames_for_others(&self, list: &[Bound<'_, PyAny>]) -> PyResult<Vec<(u32, Box<Frame>)>> {
+        let (me, size) = (self.me().0, self.ranks());
+        let others = (1..size).map(|step| (me + step) % size);
+        others.map(|to| Ok((to, Box::new(Frame::of(&list[to as usize])?)))).collect()
+    }
+
+    /// Receives the message of each other rank, in the order of ranks.
+    fn recv_messages<'py>(&self, py: Python<'py>, call: ObjectCall<'_>) -> PyResult<Vec<ObjectMessage<'py>>> {
+        let me = self.me().0;
+        let others = (0..self.ranks()).filter(|from| *from != me);
+        others.map(|from| self.recv_message(py, call, from)).collect()
+    }
+
+    /// The list of all ranks' objects: those of the other ranks, and this rank's own.
+    fn load_all<'py>(
+        &self,
+        py: Python<'py>,
+        messages: &[ObjectMessage<'py>],
+        own: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let all = PyList::empty(py);
+        for message in messages {
+            all.append(message.load()?)?;
+        }
+        all.insert(self.me().0 as usize, own)?;
         Ok(all)
     }
 }

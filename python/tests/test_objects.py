@@ -5,12 +5,28 @@ import tracemalloc
 
 import canele
 import numpy
-from support import RankTest, world
+from support import RankTest, at_least, job, world
 
 
 class Unpicklable:
     def __reduce__(self):
         raise RuntimeError("cannot be pickled")
+
+
+def load_unless_at(rank):
+    if job.rank == rank:
+        raise RuntimeError("cannot be loaded")
+    return "loaded"
+
+
+class Unloadable:
+    """Is loaded as a text, but not on one rank."""
+
+    def __init__(self, rank):
+        self.rank = rank
+
+    def __reduce__(self):
+        return load_unless_at, (self.rank,)
 
 
 class Objects(RankTest):
@@ -97,3 +113,41 @@ class Collectives(RankTest):
         self.assertEqual(got, [(rank, self.rank) for rank in range(self.size)])
         with self.assertRaisesRegex(ValueError, "one for each rank"):
             world.alltoall_objects([])
+
+    @at_least(2)
+    def test_what_cannot_be_loaded_is_not_left_to_the_next_call(self):
+        failing = Unloadable(0)
+        calls = (
+            lambda: world.gather_objects(0, failing),
+            lambda: world.allgather_objects(failing),
+            lambda: world.alltoall_objects([failing] * self.size),
+            lambda: world.reduce(0, failing, op=lambda a, b: a),
+        )
+        for number, call in enumerate(calls):
+            if self.rank == 0:
+                with self.assertRaisesRegex(RuntimeError, "cannot be loaded", msg=f"call {number}"):
+                    call()
+            else:
+                call()
+            self.assertEqual(world.allgather_objects(self.rank), list(range(self.size)), number)
+            self.assertEqual(world.reduce(0, self.rank), sum(range(self.size)) if self.rank == 0 else None, number)
+
+    @at_least(2)
+    def test_what_cannot_be_pickled_is_sent_to_no_rank(self):
+        parts = [(self.rank, to) for to in range(self.size)]
+        expected = [(rank, self.rank) for rank in range(self.size)]
+        # The last object that is pickled; the ranks' own ones are not.
+        failing = [*parts]
+        failing[self.previous] = Unpicklable()
+        with self.assertRaisesRegex(RuntimeError, "cannot be pickled"):
+            world.alltoall_objects(failing)
+        self.assertEqual(world.alltoall_objects(parts), expected)
+        if self.rank == 0:
+            with self.assertRaisesRegex(RuntimeError, "cannot be pickled"):
+                world.scatter_objects(0, [0, *[1] * (self.size - 2), Unpicklable()])
+        self.assertEqual(world.scatter_objects(0, parts if self.rank == 0 else None), (0, self.rank))
+        # A call that sent nothing can be made again.
+        if self.rank == 0:
+            with self.assertRaisesRegex(RuntimeError, "cannot be pickled"):
+                world.allgather_objects(Unpicklable())
+        self.assertEqual(world.allgather_objects(self.rank), list(range(self.size)))
