@@ -22,7 +22,7 @@ use crate::remote_region::RemoteRegion;
 #[pyclass(frozen, module = "canele")]
 pub struct Region {
     context: Arc<Context>,
-    region: Mutex<Option<canele::Region>>,
+    region: Mutex<Option<Arc<canele::Region>>>,
     /// Keeps it mapped as long as Python has views of it.
     memory: Arc<canele_engine::Region>,
 }
@@ -30,23 +30,17 @@ pub struct Region {
 impl Region {
     pub fn new(context: Arc<Context>, region: canele::Region) -> Self {
         let memory = region.memory().clone();
-        Self { context, region: Mutex::new(Some(region)), memory }
+        Self { context, region: Mutex::new(Some(Arc::new(region))), memory }
     }
 
     /// The engine's part of it, unless it is closed.
     pub fn memory(&self, py: Python<'_>) -> PyResult<&Arc<canele_engine::Region>> {
-        let is_open = self.region.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        if is_open { Ok(&self.memory) } else { Err(closed(py, "region")) }
+        self.open(py).map(|_| &self.memory)
     }
 
-    fn with<T>(
-        &self,
-        py: Python<'_>,
-        f: impl FnOnce(&canele::Region) -> Result<T, canele::Error>,
-    ) -> PyResult<T> {
-        let region = self.region.lock().unwrap_or_else(PoisonError::into_inner);
-        let region = region.as_ref().ok_or_else(|| closed(py, "region"))?;
-        f(region).map_err(|error| raise(py, error))
+    fn open(&self, py: Python<'_>) -> PyResult<Arc<canele::Region>> {
+        let region = self.region.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        region.ok_or_else(|| closed(py, "region"))
     }
 }
 
@@ -58,25 +52,25 @@ impl Region {
 
     /// Publishes the region: any rank finds it under `name`. Raises NameTaken.
     fn publish(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.with(py, |region| region.publish(name))
+        let region = self.open(py)?;
+        py.detach(|| region.publish(name)).map_err(|error| raise(py, error))
     }
 
     /// Returns this region as other ranks see it.
     fn remote(&self, py: Python<'_>) -> PyResult<RemoteRegion> {
-        let remote = self.with(py, |region| Ok(region.remote()))?;
-        Ok(RemoteRegion::new(self.context.clone(), remote))
+        Ok(RemoteRegion::new(self.context.clone(), self.open(py)?.remote()))
     }
 
     /// Copies bytes of the region, from `offset` on, into writable memory `data`. Raises OutOfRange.
     fn read(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut buffer = Buffer::to_fill(data)?;
-        self.with(py, |region| region.read(offset, buffer.bytes_mut()))
+        self.open(py)?.read(offset, buffer.bytes_mut()).map_err(|error| raise(py, error))
     }
 
     /// Copies `data` into the region, from `offset` bytes on. Raises OutOfRange.
     fn write(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let buffer = Buffer::of(data)?;
-        self.with(py, |region| region.write(offset, buffer.bytes()))
+        self.open(py)?.write(offset, buffer.bytes()).map_err(|error| raise(py, error))
     }
 
     /// Returns an array of numpy in the region, without a copy. It has `shape` and the type `dtype`, and begins at `offset` bytes. Without

@@ -1,10 +1,11 @@
 """Regions, notices, channels, mailboxes."""
 
+import sys
 import threading
 
 import canele
 import numpy
-from support import RankTest, job, world
+from support import RankTest, at_least, job, world
 
 turns = iter(range(1000))
 
@@ -36,6 +37,35 @@ class Regions(RankTest):
         table[0] = 5
         with self.assertRaisesRegex(canele.Error, "closed"):
             region.remote()
+
+    @at_least(2)
+    def test_other_threads_run_while_a_region_is_published(self):
+        name = f"beside {next(turns)} {self.rank}"
+        region = job.region(8)
+        has_run = threading.Event()
+        gate = threading.Lock()
+        interval = sys.getswitchinterval()
+
+        def run():
+            with gate:
+                has_run.set()
+
+        gate.acquire()
+        thread = threading.Thread(target=run)
+        thread.start()
+        # From here on the other thread runs only if this one lets it.
+        sys.setswitchinterval(1000)
+        try:
+            gate.release()
+            for number in range(500):
+                region.publish(f"{name} {number}")
+                if has_run.is_set():
+                    break
+            did_run = has_run.is_set()
+        finally:
+            sys.setswitchinterval(interval)
+        thread.join()
+        self.assertTrue(did_run)
 
     def test_words_are_counted_atomically(self):
         name = f"counter {next(turns)}"
