@@ -42,11 +42,11 @@ def wait_until(condition, what: str) -> None:
 
 
 @contextlib.contextmanager
-def started(text: str, **more):
+def started(code: str, /, **more):
     """Yields a program of this interpreter, which an interrupt from the keyboard ends even if the caller ignores it. It is killed if the
     test has not ended it."""
-    text = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{text}"
-    with subprocess.Popen([sys.executable, "-c", text], **more) as program:
+    code = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"
+    with subprocess.Popen([sys.executable, "-c", code], **more) as program:
         try:
             yield program
         finally:
