@@ -71,6 +71,14 @@ def in_rows(data: Any) -> Any:
     return data
 
 
+def contiguous_copy(data: Any) -> Any:
+    """Returns a copy of an array that is not contiguous, in the order of its dimensions if that is C's or Fortran's. Returns None for other data."""
+    if not is_array(data) or data.flags.c_contiguous or data.flags.f_contiguous:
+        return None
+    copy = data.copy(order="K")
+    return copy if copy.flags.c_contiguous or copy.flags.f_contiguous else data.copy(order="C")
+
+
 def fill(into: Any, value: Any) -> None:
     """Copies a value into memory of its type and length."""
     if is_array(into):

@@ -29,7 +29,8 @@ def _chosen(smaller: bool) -> _Combine:
         import numpy
 
         if a.dtype.kind == "O":
-            return numpy.frompyfunc(of_values, 2, 1)(a, b)
+            with numpy.errstate(invalid="ignore"):
+                return numpy.frompyfunc(of_values, 2, 1)(a, b)
         if a.dtype.kind == "T":
             # Texts of numpy have no fmin.
             return numpy.minimum(a, b) if smaller else numpy.maximum(a, b)

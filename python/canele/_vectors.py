@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -50,16 +51,9 @@ def scatter(flow: Flow, root: int, all: Any) -> Any:
         else:
             told = (_memory.items_like(all, 0), _memory.count_items(all) // flow.size)
     model, shape = flow.broadcast_object(root, told)
-    data = _memory.items_like(model, _product(shape) if isinstance(shape, tuple) else shape)
+    data = _memory.items_like(model, math.prod(shape) if isinstance(shape, tuple) else shape)
     flow.iscatter(root, all, data).wait()
     return data.reshape(shape) if isinstance(shape, tuple) else data
-
-
-def _product(shape: Sequence[int]) -> int:
-    items = 1
-    for length in shape:
-        items *= length
-    return items
 
 
 def scatterv(flow: Flow, root: int, all: Any, counts: Sequence[int] | None, data: Any) -> Any:
@@ -88,7 +82,7 @@ def _joined(parts: Sequence[Any]) -> tuple[list[int], Any]:
 
         shape = _memory.row_shape(parts[0])
         # Rows without items are not counted by their items.
-        arrays = [numpy.asarray(part).reshape(-1 if _product(shape) else len(part), *shape) for part in parts]
+        arrays = [numpy.asarray(part).reshape(-1 if math.prod(shape) else len(part), *shape) for part in parts]
         return counts, numpy.concatenate(arrays)
     if parts and isinstance(parts[0], array):
         return counts, sum(parts[1:], parts[0])

@@ -71,7 +71,7 @@ impl Bell {
 
     /// Makes it unreadable until it rings again.
     fn silence(&self) {
-        // Nothing to be read: it has not rung.
+        // The read fails if it has not rung.
         let _ = rustix::io::read(&self.ringer.0, &mut [0; 8]);
     }
 }

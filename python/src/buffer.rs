@@ -4,7 +4,8 @@
 //! that an operation under way writes, nor changes what one reads, is the contract of the module's functions, as of MPI's. Never lends
 //! memory that holds Python's objects: these are addresses, which mean nothing to another process.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int};
+use std::ops::Range;
 
 use canele_collective::{Op, Reduction};
 use canele_mem::buffer::{Raw, RawMut};
@@ -36,6 +37,27 @@ impl Buffer {
     /// Memory to be filled.
     pub fn to_fill(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::with(object, ffi::PyBUF_ANY_CONTIGUOUS | ffi::PyBUF_WRITABLE)
+    }
+
+    /// Memory of which ranks get or give parts.
+    pub fn of_parts(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::of(object)?.in_rows()
+    }
+
+    /// Memory to be filled with the parts of ranks, or with one of them.
+    pub fn parts_to_fill(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::to_fill(object)?.in_rows()
+    }
+
+    /// Refuses an array in Fortran's order, of which a part is no row.
+    pub fn in_rows(self) -> PyResult<Self> {
+        match self.is_in_order(b'C') {
+            true => Ok(self),
+            false => Err(PyBufferError::new_err(
+                "the array does not lie in C's order, but the part of each rank is some of its rows: give an array in C's order, as \
+                 numpy.ascontiguousarray makes it",
+            )),
+        }
     }
 
     fn with(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
@@ -121,12 +143,12 @@ impl Buffer {
         unsafe { RawMut::new(self.view.buf.cast(), 0, self.view.len) }
     }
 
-    /// How its items are reduced, if the operation is defined for them.
+    /// Returns the reduction of its items, if the operation is defined for them.
     pub fn reduction(&self, op: Op) -> Option<Reduction> {
         op.kernel(self.items().element()?).map(Reduction::from)
     }
 
-    /// What its items are.
+    /// Returns the type of its items.
     pub fn items(&self) -> Items {
         let format = || self.format().map(|format| format.to_str().unwrap_or("?"));
         Items::of(self.dtype.as_deref().or_else(format), self.item_bytes())
@@ -136,6 +158,34 @@ impl Buffer {
     fn format(&self) -> Option<&CStr> {
         // SAFETY: a format is a string that lives as long as the view.
         (!self.view.format.is_null()).then(|| unsafe { CStr::from_ptr(self.view.format) })
+    }
+
+    /// True if its items lie in C's order (`C`) or in Fortran's (`F`). Those of one dimension lie in both.
+    fn is_in_order(&self, order: u8) -> bool {
+        // SAFETY: the view was filled by PyObject_GetBuffer.
+        unsafe { ffi::PyBuffer_IsContiguous(&*self.view, c_char::from_ne_bytes([order])) != 0 }
+    }
+
+    /// True if the items of both lie in one order.
+    pub fn has_order_of(&self, other: &Self) -> bool {
+        [b'C', b'F'].into_iter().any(|order| self.is_in_order(order) && other.is_in_order(order))
+    }
+
+    /// Its addresses.
+    fn addresses(&self) -> Range<usize> {
+        let begin = self.view.buf.addr();
+        begin..begin.saturating_add(self.len())
+    }
+
+    /// True if both have a byte in common.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (mine, theirs) = (self.addresses(), other.addresses());
+        mine.start.max(theirs.start) < mine.end.min(theirs.end)
+    }
+
+    /// True if both are the same bytes.
+    pub fn is_same_memory(&self, other: &Self) -> bool {
+        self.addresses() == other.addresses()
     }
 }
 
@@ -147,7 +197,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Why an object lends no memory, with what to do.
+/// Makes the error of an object that lends no memory, with the remedy.
 #[cold]
 fn explain(object: &Bound<'_, PyAny>, flags: c_int, cause: PyErr) -> PyErr {
     let (py, name) = (object.py(), type_name(object));

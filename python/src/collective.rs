@@ -2,6 +2,7 @@
 
 use canele_collective::{Buffers, CollectiveBuffer, CollectiveSpec, Operation, Reduction, Shape};
 use canele_mem::buffer::Divided;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -19,7 +20,7 @@ pub const VECTORS: &str = "canele._vectors";
 pub type Data<'a, 'py> = &'a Bound<'py, PyAny>;
 
 impl Flow {
-    /// Starts a collective of memory.
+    /// Starts a collective of memory. Data and result must not overlap.
     pub fn start<'s>(
         &self,
         py: Python<'_>,
@@ -27,6 +28,12 @@ impl Flow {
         reduction: Option<Reduction>,
         (input, mut output): (Option<Buffer>, Option<Buffer>),
     ) -> PyResult<Request> {
+        if let (Some(input), Some(output)) = (&input, &output)
+            && input.overlaps(output)
+        {
+            let text = "data and result lie in the same memory: give other memory for the result";
+            return Err(PyValueError::new_err(text));
+        }
         let buffers = Buffers {
             input: input
                 .as_ref()
@@ -119,7 +126,7 @@ impl Flow {
         match root == self.me() {
             true => self.start_gather(py, Operation::Gather(root.into()), data, all),
             false => {
-                let input = Buffer::of(data)?;
+                let input = Buffer::of_parts(data)?;
                 let shape = Shape::new(Operation::Gather(root.into()), input.len());
                 self.start(py, shape, None, (Some(input), None))
             }
@@ -136,8 +143,8 @@ impl Flow {
     ) -> PyResult<Request> {
         let root = self.root(py, root)?;
         let (all, output) =
-            (at_root(py, root == self.me(), "what is scattered", all)?, Buffer::to_fill(data)?);
-        let input = all.map(Buffer::of).transpose()?;
+            (at_root(py, root == self.me(), "what is scattered", all)?, Buffer::parts_to_fill(data)?);
+        let input = all.map(Buffer::of_parts).transpose()?;
         if let Some(input) = &input {
             check(py, "bytes to scatter", input.len(), self.parts(output.len()))?;
             check_types(py, "the part of this rank", &output, "what is scattered", input)?;
@@ -164,11 +171,11 @@ impl Flow {
         data: &Bound<'py, PyAny>,
         result: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Request> {
-        let input = Buffer::of(data)?;
+        let input = Buffer::of_parts(data)?;
         let block = block_of(py, input.len(), self.ranks())?;
         let made = if result.is_none() { Some(ResultMemory::like(data)?) } else { None };
         let memory = made.as_ref().map(|made| &made.memory).or(result);
-        let output = memory.map(Buffer::to_fill).transpose()?;
+        let output = memory.map(Buffer::parts_to_fill).transpose()?;
         if let Some(output) = &output {
             check(py, "bytes to get from all ranks", output.len(), input.len())?;
             check_types(py, "the result", output, "the data", &input)?;
@@ -181,6 +188,9 @@ impl Flow {
     ///
     /// All ranks make the same calls of collectives on a flow in the same order, with the same lengths, roots and operations. Once a rank
     /// has died, every collective raises PeerFailed, which names the rank.
+    ///
+    /// Calls that take data and a result raise ValueError if both lie in the same memory. Reductions may put the result in the place of the
+    /// data. Calls that cut arrays into parts raise BufferError unless the arrays lie in C's order.
     fn barrier(&self, py: Python<'_>) -> PyResult<()> {
         self.ibarrier(py)?.finish(py)
     }
@@ -267,10 +277,10 @@ impl Flow {
         data: &Bound<'py, PyAny>,
         all: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Request> {
-        let input = Buffer::of(data)?;
+        let input = Buffer::of_parts(data)?;
         let made = if all.is_none() { Some(ResultMemory::times(data, self.ranks())?) } else { None };
         let memory = made.as_ref().map(|made| &made.memory).or(all);
-        let output = memory.map(Buffer::to_fill).transpose()?;
+        let output = memory.map(Buffer::parts_to_fill).transpose()?;
         if let Some(output) = &output {
             check(py, "bytes to gather into", output.len(), self.parts(input.len()))?;
             check_types(py, "what is gathered into", output, "the data", &input)?;

@@ -8,7 +8,7 @@ use crate::flow::Flow;
 use crate::members::Members;
 use crate::package::call;
 
-/// What each rank tells all others in a split: its color, 1 if it has one, and its key.
+/// The data of each rank in a split: its color, 1 if it has one, and its key.
 type SplitChoice = [i64; 3];
 
 #[pymethods]

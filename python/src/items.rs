@@ -1,10 +1,10 @@
-//! What the items of a buffer are: its format (PEP 3118, and the codes of the module `struct`) as an element of reductions.
+//! The type of the items of a buffer: its format (PEP 3118, and the codes of the module `struct`) as an element of reductions.
 //!
 //! Owns the comparison of types. Memory of bytes has no type of its own and fits every other.
 
 use canele_collective::Element;
 
-/// What the items of a buffer are.
+/// The type of the items of a buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Items {
     /// Bytes, or items of a type that the object does not say.
@@ -31,7 +31,7 @@ impl Items {
         }
     }
 
-    /// What they are to reductions, if those know them.
+    /// Returns their element in reductions, if there is one.
     pub fn element(&self) -> Option<Element> {
         match self {
             Self::Known(element) => Some(*element),
@@ -40,12 +40,12 @@ impl Items {
         }
     }
 
-    /// Whether memory of the one may be copied to memory of the other.
+    /// Returns true if memory of the one type may be copied to memory of the other.
     pub fn fits(&self, other: &Self) -> bool {
         self == other || matches!(self, Self::Bytes(_)) || matches!(other, Self::Bytes(_))
     }
 
-    /// What they are, in words.
+    /// Returns their name in messages.
     pub fn name(&self) -> String {
         match self {
             Self::Bytes(bytes) => format!("bytes in items of {bytes}"),

@@ -208,7 +208,7 @@ pub fn closed(py: Python<'_>, what: &str) -> PyErr {
     raise_text(py, "Error", format!("this {what} was closed: create or find another one"))
 }
 
-/// How long it is until a moment.
+/// Returns the time until a moment.
 pub fn left(end: Instant) -> std::time::Duration {
     end.saturating_duration_since(Instant::now())
 }

@@ -22,7 +22,7 @@ impl Members {
         Self(Some(ranks))
     }
 
-    /// How many they are.
+    /// Returns their number.
     pub fn size(&self, flow: &canele::Flow) -> u32 {
         self.0.as_ref().map_or_else(|| flow.size(), |ranks| ranks.len() as u32)
     }

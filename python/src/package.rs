@@ -1,4 +1,4 @@
-//! What the package does in Python: it makes memory for results, and reduces objects.
+//! Calls of the package's own Python code, which makes memory for results and reduces objects.
 
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;

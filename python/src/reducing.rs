@@ -1,9 +1,10 @@
 //! Reductions. Memory of numbers is reduced by the engine; anything else by functions of Python, between messages of objects.
 //!
-//! Which of both it is follows from the type and the operation, which are the same on all ranks.
+//! Which of both it is follows from the type and the operation, which are the same on all ranks. How a rank's array lies in its memory
+//! does not matter: one that is not contiguous is copied.
 
 use canele_collective::{CollectiveSpec, Operation, Reduction, Root, Shape, Uneven};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 
 use crate::buffer::Buffer;
@@ -17,23 +18,36 @@ use crate::request::Request;
 const OBJECTS: &str = "canele._objects";
 
 /// Numbers that the engine can reduce.
-struct Numbers {
+struct Numbers<'py> {
+    /// What the program gave, or a contiguous copy.
+    data: Bound<'py, PyAny>,
     input: Buffer,
     reduction: Reduction,
 }
 
-impl Numbers {
+impl<'py> Numbers<'py> {
     /// Nothing if the operation is not one of the engine's, or not defined for such data.
-    fn of(data: Data<'_, '_>, op: &GivenOp<'_>) -> Option<Self> {
-        let GivenOp::Known(op) = op else { return None };
-        // Most objects lend no memory, which is no error here.
-        let input = Buffer::of(data).ok()?;
-        Some(Self { reduction: input.reduction((*op).into())?, input })
+    fn of(data: Data<'_, 'py>, op: &GivenOp<'_>) -> PyResult<Option<Self>> {
+        let GivenOp::Known(op) = op else { return Ok(None) };
+        let (data, input) = match Buffer::of(data) {
+            Ok(input) => (data.clone(), input),
+            // Most objects lend no memory, which is no error here.
+            Err(error) if error.is_instance_of::<PyTypeError>(data.py()) => return Ok(None),
+            Err(error) => {
+                let copy = call(data.py(), "canele._memory", "contiguous_copy", (data,))?;
+                if copy.is_none() {
+                    return Err(error);
+                }
+                let input = Buffer::of(&copy)?;
+                (copy, input)
+            }
+        };
+        Ok(input.reduction((*op).into()).map(|reduction| Self { data, input, reduction }))
     }
 
     /// The same for a call that only starts, and so cannot reduce anything else.
-    fn to_start(data: Data<'_, '_>, op: &GivenOp<'_>) -> PyResult<Self> {
-        if let Some(numbers) = Self::of(data, op) {
+    fn to_start(data: Data<'_, 'py>, op: &GivenOp<'_>) -> PyResult<Self> {
+        if let Some(numbers) = Self::of(data, op)? {
             return Ok(numbers);
         }
         let why = match op {
@@ -48,7 +62,7 @@ impl Numbers {
     }
 }
 
-/// What of a reduction a rank gets.
+/// The result of a reduction that a rank gets.
 enum Reducing {
     Reduce(canele::Rank),
     Allreduce,
@@ -63,10 +77,12 @@ impl Flow {
         &self,
         py: Python<'py>,
         reducing: Reducing,
-        numbers: Numbers,
-        (data, result): (Data<'_, 'py>, Option<Data<'_, 'py>>),
+        numbers: Numbers<'py>,
+        result: Option<Data<'_, 'py>>,
     ) -> PyResult<Request> {
-        let Numbers { input, reduction } = numbers;
+        let Numbers { data, input, reduction } = numbers;
+        let is_cut = matches!(reducing, Reducing::Scatter(_));
+        let input = if is_cut { input.in_rows()? } else { input };
         let (me, item, len) = (self.me().0, input.item_bytes(), input.len());
         let needed = match &reducing {
             Reducing::Scatter(None) => block_of(py, len, self.ranks())?,
@@ -81,17 +97,20 @@ impl Flow {
         let has_result = !matches!(reducing, Reducing::Reduce(root) if root.0 != me);
         let made = match (has_result && result.is_none(), &reducing) {
             (false, _) => None,
-            (true, Reducing::Scatter(_)) => Some(ResultMemory::items(data, needed / item)?),
-            (true, _) => Some(ResultMemory::like(data)?),
+            (true, Reducing::Scatter(_)) => Some(ResultMemory::items(&data, needed / item)?),
+            (true, _) => Some(ResultMemory::like(&data)?),
         };
         let output = made.as_ref().map(|made| &made.memory).or(result).filter(|_| has_result);
-        let output = output.map(Buffer::to_fill).transpose()?;
+        let fill = if is_cut { Buffer::parts_to_fill } else { Buffer::to_fill };
+        let output = output.map(fill).transpose()?;
         if let Some(output) = &output {
             check(py, "bytes of the result of a reduction", output.len(), needed)?;
             check_types(py, "the result of a reduction", output, "the data", &input)?;
+            check_orders(output, &input)?;
         }
+        let in_place = !is_cut && output.as_ref().is_some_and(|output| output.is_same_memory(&input));
         let lens;
-        let shape = |operation, bytes| Shape { element: item, ..Shape::new(operation, bytes) };
+        let shape = |operation, bytes| Shape { element: item, in_place, ..Shape::new(operation, bytes) };
         let spec = match &reducing {
             Reducing::Reduce(root) => shape(Operation::Reduce(Root::At(root.0)), len).into(),
             Reducing::Allreduce => shape(Operation::Allreduce, len).into(),
@@ -105,9 +124,20 @@ impl Flow {
                 CollectiveSpec::Uneven(uneven)
             }
         };
-        let request = self.start(py, spec, Some(reduction), (Some(input), output))?;
+        let input = (!in_place).then_some(input);
+        let request = self.start(py, spec, Some(reduction), (input, output))?;
         let is_empty = matches!(reducing, Reducing::Exscan) && me == 0;
         Ok(request.giving(made.filter(|_| !is_empty)))
+    }
+}
+
+/// Refuses a result in another order than the data, as its items would be in other places.
+fn check_orders(result: &Buffer, data: &Buffer) -> PyResult<()> {
+    match result.has_order_of(data) {
+        true => Ok(()),
+        false => Err(PyBufferError::new_err(
+            "data and result lie in different orders, one in C's and one in Fortran's: give both in the same order",
+        )),
     }
 }
 
@@ -124,7 +154,7 @@ impl Flow {
         op: GivenOp<'py>,
     ) -> PyResult<Request> {
         let root = self.root(py, root)?;
-        self.start_reduction(py, Reducing::Reduce(root), Numbers::to_start(data, &op)?, (data, result))
+        self.start_reduction(py, Reducing::Reduce(root), Numbers::to_start(data, &op)?, result)
     }
 
     /// Starts allreduce() of memory with numbers.
@@ -136,7 +166,7 @@ impl Flow {
         result: Option<&Bound<'py, PyAny>>,
         op: GivenOp<'py>,
     ) -> PyResult<Request> {
-        self.start_reduction(py, Reducing::Allreduce, Numbers::to_start(data, &op)?, (data, result))
+        self.start_reduction(py, Reducing::Allreduce, Numbers::to_start(data, &op)?, result)
     }
 
     /// Starts scan() of memory with numbers.
@@ -148,7 +178,7 @@ impl Flow {
         result: Option<&Bound<'py, PyAny>>,
         op: GivenOp<'py>,
     ) -> PyResult<Request> {
-        self.start_reduction(py, Reducing::Scan, Numbers::to_start(data, &op)?, (data, result))
+        self.start_reduction(py, Reducing::Scan, Numbers::to_start(data, &op)?, result)
     }
 
     /// Starts exscan() of memory with numbers.
@@ -160,7 +190,7 @@ impl Flow {
         result: Option<&Bound<'py, PyAny>>,
         op: GivenOp<'py>,
     ) -> PyResult<Request> {
-        self.start_reduction(py, Reducing::Exscan, Numbers::to_start(data, &op)?, (data, result))
+        self.start_reduction(py, Reducing::Exscan, Numbers::to_start(data, &op)?, result)
     }
 
     /// Starts reduce_scatter() of memory with numbers.
@@ -174,7 +204,7 @@ impl Flow {
         counts: Option<Vec<usize>>,
     ) -> PyResult<Request> {
         let numbers = Numbers::to_start(data, &op)?;
-        self.start_reduction(py, Reducing::Scatter(counts), numbers, (data, result))
+        self.start_reduction(py, Reducing::Scatter(counts), numbers, result)
     }
 
     /// Reduces the values of all ranks to one on rank `root`, in the order of ranks. The other ranks' `result` is not used, and they are
@@ -191,10 +221,8 @@ impl Flow {
     ) -> PyResult<Py<PyAny>> {
         let (py, flow) = (slf.py(), slf.get());
         let at = flow.root(py, root)?;
-        match Numbers::of(data, &op) {
-            Some(numbers) => {
-                flow.start_reduction(py, Reducing::Reduce(at), numbers, (data, result))?.complete(py)
-            }
+        match Numbers::of(data, &op)? {
+            Some(numbers) => flow.start_reduction(py, Reducing::Reduce(at), numbers, result)?.complete(py),
             None => Ok(call(py, OBJECTS, "reduce", (slf, root, data, result, op.into_object(py)?))?.unbind()),
         }
     }
@@ -209,8 +237,11 @@ impl Flow {
     /// returns their combination. It gets whole arrays and need not be commutative. The order of its calls depends only on the number of
     /// ranks.
     ///
-    /// All ranks give the same type, length and operation. Raises TypeError if the operation is not defined for the values. Raises
-    /// LengthMismatch if `result` has another type or length. Raises PeerFailed.
+    /// An array that is not contiguous is copied first. `result` may be `data` itself. It may not overlap it in another way.
+    ///
+    /// All ranks give the same type, length and operation: numpy.float64 and float are different types. Raises TypeError if the operation
+    /// is not defined for the values. Raises LengthMismatch if `result` has another type or length. Raises BufferError if `data` and
+    /// `result` lie in different orders, C's and Fortran's. Raises ValueError if they overlap. Raises PeerFailed.
     #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
     fn allreduce<'py>(
         slf: &Bound<'py, Self>,
@@ -219,10 +250,8 @@ impl Flow {
         op: GivenOp<'py>,
     ) -> PyResult<Py<PyAny>> {
         let (py, flow) = (slf.py(), slf.get());
-        match Numbers::of(data, &op) {
-            Some(numbers) => {
-                flow.start_reduction(py, Reducing::Allreduce, numbers, (data, result))?.complete(py)
-            }
+        match Numbers::of(data, &op)? {
+            Some(numbers) => flow.start_reduction(py, Reducing::Allreduce, numbers, result)?.complete(py),
             None => Ok(call(py, OBJECTS, "allreduce", (slf, data, result, op.into_object(py)?))?.unbind()),
         }
     }
@@ -236,8 +265,8 @@ impl Flow {
         op: GivenOp<'py>,
     ) -> PyResult<Py<PyAny>> {
         let (py, flow) = (slf.py(), slf.get());
-        match Numbers::of(data, &op) {
-            Some(numbers) => flow.start_reduction(py, Reducing::Scan, numbers, (data, result))?.complete(py),
+        match Numbers::of(data, &op)? {
+            Some(numbers) => flow.start_reduction(py, Reducing::Scan, numbers, result)?.complete(py),
             None => Ok(call(py, OBJECTS, "scan", (slf, data, result, op.into_object(py)?))?.unbind()),
         }
     }
@@ -252,10 +281,8 @@ impl Flow {
         op: GivenOp<'py>,
     ) -> PyResult<Py<PyAny>> {
         let (py, flow) = (slf.py(), slf.get());
-        match Numbers::of(data, &op) {
-            Some(numbers) => {
-                flow.start_reduction(py, Reducing::Exscan, numbers, (data, result))?.complete(py)
-            }
+        match Numbers::of(data, &op)? {
+            Some(numbers) => flow.start_reduction(py, Reducing::Exscan, numbers, result)?.complete(py),
             None => Ok(call(py, OBJECTS, "exscan", (slf, data, result, op.into_object(py)?))?.unbind()),
         }
     }
@@ -271,9 +298,9 @@ impl Flow {
         counts: Option<Vec<usize>>,
     ) -> PyResult<Py<PyAny>> {
         let (py, flow) = (slf.py(), slf.get());
-        match Numbers::of(data, &op) {
+        match Numbers::of(data, &op)? {
             Some(numbers) => {
-                flow.start_reduction(py, Reducing::Scatter(counts), numbers, (data, result))?.complete(py)
+                flow.start_reduction(py, Reducing::Scatter(counts), numbers, result)?.complete(py)
             }
             None => {
                 let arguments = (slf, data, result, op.into_object(py)?, counts);

@@ -60,7 +60,7 @@ impl Flow {
         all: Option<Data<'_, '_>>,
         counts: Option<Vec<usize>>,
     ) -> PyResult<Request> {
-        let (root, input) = (self.root(py, root)?, Buffer::of(data)?);
+        let (root, input) = (self.root(py, root)?, Buffer::of_parts(data)?);
         let mine = Some(Block { at: 0, len: input.len() });
         if root != self.me() {
             return self.start_uneven(
@@ -70,7 +70,7 @@ impl Flow {
             );
         }
         let (all, counts) = both(py, "igatherv", all, counts)?;
-        let output = Buffer::to_fill(all)?;
+        let output = Buffer::parts_to_fill(all)?;
         let parts = Parts::of(py, (self, &counts), &output)?;
         self.check_own(py, &parts, &input)?;
         check_types(py, "what is gathered into", &output, "the data", &input)?;
@@ -87,7 +87,7 @@ impl Flow {
         counts: Option<Vec<usize>>,
         data: Data<'_, '_>,
     ) -> PyResult<Request> {
-        let (root, output) = (self.root(py, root)?, Buffer::to_fill(data)?);
+        let (root, output) = (self.root(py, root)?, Buffer::parts_to_fill(data)?);
         let mine = Some(Block { at: 0, len: output.len() });
         if root != self.me() {
             return self.start_uneven(
@@ -97,7 +97,7 @@ impl Flow {
             );
         }
         let (all, counts) = both(py, "iscatterv", all, counts)?;
-        let input = Buffer::of(all)?;
+        let input = Buffer::of_parts(all)?;
         let parts = Parts::of(py, (self, &counts), &input)?;
         self.check_own(py, &parts, &output)?;
         check_types(py, "the part of this rank", &output, "what is scattered", &input)?;
@@ -113,7 +113,7 @@ impl Flow {
         all: Data<'_, '_>,
         counts: Vec<usize>,
     ) -> PyResult<Request> {
-        let (input, output) = (Buffer::of(data)?, Buffer::to_fill(all)?);
+        let (input, output) = (Buffer::of_parts(data)?, Buffer::parts_to_fill(all)?);
         let parts = Parts::of(py, (self, &counts), &output)?;
         self.check_own(py, &parts, &input)?;
         check_types(py, "what is gathered into", &output, "the data", &input)?;
@@ -130,7 +130,7 @@ impl Flow {
         result: Data<'_, '_>,
         result_counts: Vec<usize>,
     ) -> PyResult<Request> {
-        let (input, output) = (Buffer::of(data)?, Buffer::to_fill(result)?);
+        let (input, output) = (Buffer::of_parts(data)?, Buffer::parts_to_fill(result)?);
         let from = Parts::of(py, (self, &counts), &input)?;
         let into = Parts::of(py, (self, &result_counts), &output)?;
         let me = self.me().0 as usize;
@@ -208,7 +208,7 @@ impl Flow {
         result: Data<'_, '_>,
         receives: Vec<NeighbourPart>,
     ) -> PyResult<Request> {
-        let (input, output) = (Buffer::of(data)?, Buffer::to_fill(result)?);
+        let (input, output) = (Buffer::of_parts(data)?, Buffer::parts_to_fill(result)?);
         check_types(py, "the result", &output, "the data", &input)?;
         let within = |list: &[NeighbourPart], memory: &Buffer| -> PyResult<Vec<(u32, Block)>> {
             let part = |&(rank, at, len): &NeighbourPart| {

@@ -88,6 +88,59 @@ class Collectives(RankTest):
         world.allgather(one + 1, everything)
         self.assertEqual(numpy.frombuffer(everything).tolist(), [1.0] * self.size)
 
+    def test_data_and_result_in_the_same_memory_are_refused(self):
+        x, ones = numpy.zeros(self.size + 1), [1] * self.size
+        data, last = x[:-1], x[self.size - 1 : self.size]
+        ring = world.cart([self.size], True)
+        calls = [
+            lambda: world.alltoall(data, data),
+            lambda: world.allgather(last, data),
+            lambda: world.gather(self.rank, last, data),
+            lambda: world.scatter(self.rank, data, last),
+            lambda: world.reduce_scatter(data, last),
+            lambda: world.ialltoallv(data, ones, data, ones),
+            lambda: world.iallgatherv(last, data, ones),
+            lambda: world.igatherv(self.rank, last, data, ones),
+            lambda: world.iscatterv(self.rank, data, ones, last),
+            lambda: ring.neighbour_exchange(x[:2], x[:2]),
+        ]
+        if self.size > 1:
+            calls += [lambda call=call: call(data, x[1:]) for call in (world.allreduce, world.scan, world.exscan)]
+            calls += [lambda: world.reduce(self.rank, data, x[1:]), lambda: world.alltoall(data, x[1:])]
+        for number, call in enumerate(calls):
+            with self.assertRaisesRegex(ValueError, "in the same memory", msg=f"call {number}"):
+                call()
+        # Memory side by side is not the same.
+        world.allreduce(x[:1], x[1:2])
+
+    def test_parts_of_arrays_in_another_order_are_refused(self):
+        rows, columns = numpy.zeros((2 * self.size, 3)), numpy.asfortranarray(numpy.zeros((2 * self.size, 3)))
+        part, part_in_columns, counts = rows[:2].copy(), numpy.asfortranarray(rows[:2]), [6] * self.size
+        grid = world.cart([self.size], True)
+        calls = [
+            lambda: world.alltoall(columns),
+            lambda: world.alltoall(columns, rows),
+            lambda: world.alltoall(rows, columns),
+            lambda: world.scatter(self.rank, columns, part),
+            lambda: world.scatter(self.rank, rows, part_in_columns),
+            lambda: world.gather(self.rank, part, columns),
+            lambda: world.gather(self.rank, part_in_columns, rows),
+            lambda: world.gather(self.next, part_in_columns),
+            lambda: world.allgather(part, columns),
+            lambda: world.allgather(part_in_columns, rows),
+            lambda: world.reduce_scatter(columns),
+            lambda: world.reduce_scatter(columns, counts=counts),
+            lambda: world.igatherv(self.rank, part, columns, counts),
+            lambda: world.iscatterv(self.rank, columns, counts, part),
+            lambda: world.iallgatherv(part, columns, counts),
+            lambda: world.ialltoallv(rows, counts, columns, counts),
+            lambda: grid.neighbour_exchange(part_in_columns, part),
+            lambda: grid.neighbour_exchange(part, part_in_columns),
+        ]
+        for number, call in enumerate(calls):
+            with self.assertRaisesRegex(BufferError, "C's order", msg=f"call {number}"):
+                call()
+
     def test_results_are_returned_where_no_memory_is_given(self):
         mine = numpy.full((2, 3), self.rank)
         gathered = world.gather(self.size - 1, mine)

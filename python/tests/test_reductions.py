@@ -124,6 +124,46 @@ class Reductions(RankTest):
             data = numpy.array([str(self.rank)], dtype=numpy.dtypes.StringDType())
             self.assertEqual(world.allreduce(data, op=Op.MAX)[0], str(self.size - 1))
 
+    def test_how_an_array_lies_in_memory_does_not_matter(self):
+        whole = numpy.arange(24.0).reshape(4, 6) + self.rank
+        expected = sum(numpy.arange(24.0).reshape(4, 6)[:, :3] + rank for rank in range(self.size))
+        # Some ranks give a slice, the others a contiguous array.
+        data = whole[:, :3] if self.rank % 2 == 0 else whole[:, :3].copy()
+        for result in (world.allreduce(data), world.iallreduce(data).wait(), world.reduce(0, data)):
+            if result is not None:
+                numpy.testing.assert_array_equal(result, expected)
+        self.assertEqual(world.scan(data)[0].tolist(), sum(numpy.arange(3.0) + rank for rank in range(self.rank + 1)).tolist())
+        columns = numpy.asfortranarray(whole)
+        data = columns[:2] if self.rank % 2 else numpy.asfortranarray(columns[:2])
+        numpy.testing.assert_array_equal(world.allreduce(data), sum(numpy.arange(12.0).reshape(2, 6) + rank for rank in range(self.size)))
+        turned = numpy.arange(24).reshape(2, 3, 4).transpose(1, 0, 2)
+        data = turned if self.rank % 2 == 0 else numpy.ascontiguousarray(turned)
+        numpy.testing.assert_array_equal(world.allreduce(data), turned * self.size)
+        self.assertEqual(world.reduce_scatter(numpy.ones((2 * self.size, 2))[::2]).tolist(), [self.size] * 2)
+        with self.assertRaisesRegex(BufferError, "not contiguous"):
+            world.allreduce(memoryview(array.array("d", [1, 2, 3]))[::2])
+        into = numpy.zeros((2, 6))
+        for call in (world.allreduce, world.scan, world.exscan, lambda data, result: world.reduce(self.rank, data, result)):
+            with self.assertRaisesRegex(BufferError, "different orders"):
+                call(columns[:2].copy(order="F"), into)
+        into = numpy.asfortranarray(into)
+        world.allreduce(columns[:2].copy(order="F"), into)
+        self.assertEqual(into[0, 1], sum(1.0 + rank for rank in range(self.size)))
+
+    def test_a_result_may_take_the_place_of_the_data(self):
+        for length in (1, 1000, 100_000):
+            of = [numpy.arange(length) % 7 + rank for rank in range(self.size)]
+            for call, expected in (
+                (world.allreduce, sum(of)),
+                (world.scan, sum(of[: self.rank + 1])),
+                (world.exscan, sum(of[: self.rank]) if self.rank else of[0]),
+                (lambda data, result: world.iallreduce(data, result).wait(), sum(of)),
+                (lambda data, result: world.reduce(0, data, result), of[self.rank] if self.rank else sum(of)),
+            ):
+                data = of[self.rank].copy()
+                self.assertIsNone(call(data, data))
+                numpy.testing.assert_array_equal(data, expected)
+
     def test_own_functions_keep_the_order_of_ranks(self):
         def joined(left, right):
             return left + "," + right
