@@ -143,7 +143,7 @@ impl Core {
         })
     }
 
-    /// A non-blocking collective begins, which ends when the value is dropped; nothing without a trace.
+    /// Records that a non-blocking collective begins; its end is recorded when the value is dropped. Returns none without a trace.
     #[inline(always)]
     pub(crate) fn trace_started(
         &self,
@@ -155,7 +155,7 @@ impl Core {
         Some(tracer.span(Event { tag: tag.0, ..begin }, EventKind::CollectiveCompleted))
     }
 
-    /// The notice of a put was taken.
+    /// Records that the notice of a put was taken.
     #[inline(always)]
     pub(crate) fn trace_notice(&self, notice: &Notice) {
         if let Some(tracer) = &self.tracer {
@@ -182,7 +182,7 @@ fn record_notice(tracer: &Tracer, notice: &Notice) {
     tracer.record(Event { peer: notice.from.0, tag: notice.id as u32, ..Event::new(EventKind::Noticed) });
 }
 
-/// The event at which a collective begins.
+/// Makes the event at which a collective begins.
 #[cold]
 fn collective(tracer: &Tracer, kind: EventKind, flow: FlowId, (operation, bytes): (&str, usize)) -> Event {
     Event { name: tracer.name(operation), flow: flow.0 as u16, bytes: bytes as u64, ..Event::new(kind) }

@@ -14,6 +14,7 @@ pub mod copy;
 pub mod displaced;
 pub mod element_lock;
 pub mod exposed;
+pub mod lane_type;
 pub mod layout;
 #[cfg(not(loom))]
 pub mod limits;

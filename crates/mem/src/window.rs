@@ -17,6 +17,7 @@ use canele_sys::atomic::AtomicU64;
 use canele_sys::file_io;
 
 use crate::atomic_element::AtomicElement;
+use crate::lane_type::LaneType;
 use crate::{backwards, past_cache, racing};
 
 /// A bounded stretch of bytes that may be shared with another process; copied in and out, never borrowed.
@@ -36,23 +37,6 @@ enum Manner {
     PastCache,
     /// Reads start at the end.
     Backwards,
-}
-
-/// The type of numbers that are added in place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LaneType {
-    /// Floating-point numbers of 64 bits.
-    F64,
-    /// Floating-point numbers of 32 bits.
-    F32,
-    /// Integers of 64 bits, with or without sign.
-    I64,
-    /// Integers of 32 bits.
-    I32,
-    /// Integers of 16 bits.
-    I16,
-    /// Integers of 8 bits.
-    I8,
 }
 
 impl<'a> Window<'a> {

@@ -1,6 +1,6 @@
-//! Which file of code an address of a process lies in.
+//! The files of code in which addresses of a process lie.
 //!
-//! Reads `/proc/PID/maps` and the heads of the files that are named there. Everything may be missing.
+//! Reads `/proc/PID/maps` and the heads of the files that are named there. Every file may be missing.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,11 +15,12 @@ pub struct MappedCode {
     pub module: String,
     /// Its length in bytes.
     pub module_bytes: u64,
-    /// The address as the file has it.
+    /// The address in the numbering of the file.
     pub address: u64,
 }
 
-/// Returns where these return addresses of a process lie: the calls before them. Those outside of any file are left out.
+/// Returns the places of the calls before these return addresses of a process. Addresses outside of any file are
+/// left out.
 pub fn places_of(pid: u32, returns: &[u64]) -> Vec<MappedCode> {
     if returns.is_empty() {
         return Vec::new();
@@ -31,9 +32,9 @@ pub fn places_of(pid: u32, returns: &[u64]) -> Vec<MappedCode> {
 
 /// The files that a process has mapped.
 struct MappedModules<'a> {
-    /// First and last address behind it, and the file.
+    /// The first address, the address behind the last, and the file of each mapping.
     ranges: Vec<(u64, u64, &'a str)>,
-    /// Of each file, its length, and what is to be subtracted from addresses; nothing if it cannot be read.
+    /// The length of each file, and the number to subtract from addresses; none if it cannot be read.
     files: HashMap<&'a str, Option<(u64, u64)>>,
 }
 
@@ -63,7 +64,7 @@ impl<'a> MappedModules<'a> {
     }
 }
 
-/// The length of a file of code, and whether it is loaded where it says.
+/// Returns the length of a file of code, and true if it is loaded at its own addresses.
 fn look_at(module: &str) -> Option<(u64, bool)> {
     const EXECUTABLE: u16 = 2;
     let mut file = File::open(module).ok()?;

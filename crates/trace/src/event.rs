@@ -19,7 +19,7 @@ pub type Record = [u64; 4];
 
 const MOST_BYTES: u64 = (1 << 48) - 1;
 
-/// What has happened.
+/// The kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum EventKind {
@@ -90,7 +90,7 @@ impl EventKind {
     ];
 }
 
-/// How a message travels: the variant of events of messages.
+/// The way of a message: the variant of events of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum MessageVariant {
@@ -153,7 +153,7 @@ impl MessageVariant {
     }
 }
 
-/// What a wait is for: the variant of [`EventKind::WaitBegin`].
+/// The awaited operation: the variant of [`EventKind::WaitBegin`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum WaitKind {
@@ -182,7 +182,7 @@ impl WaitKind {
     }
 }
 
-/// How memory of another rank is accessed: the variant of [`EventKind::Accessed`].
+/// The way to memory of another rank: the variant of [`EventKind::Accessed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum AccessRoute {
@@ -206,7 +206,7 @@ pub struct Event {
     pub at_ns: u64,
     /// What.
     pub kind: EventKind,
-    /// How a message travels ([`MessageVariant`]), or what a wait is for.
+    /// The way of a message ([`MessageVariant`]), or the awaited operation.
     pub variant: u8,
     /// The number of the rail.
     pub rail: u8,
@@ -249,7 +249,7 @@ impl Event {
         (self.lane, self.flow)
     }
 
-    /// As it lies in memory.
+    /// Returns its form in memory.
     #[inline]
     pub fn encode(&self) -> Record {
         let Self { at_ns, kind, variant, rail, lane, thread, name, peer, tag, flow, bytes } = *self;

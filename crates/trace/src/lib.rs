@@ -1,4 +1,4 @@
-//! What a rank records of itself for a trace (`canele run --trace`): events of 32 bytes in memory that outlives the rank.
+//! The records of a rank for a trace (`canele run --trace`): events of 32 bytes in memory that outlives the rank.
 //!
 //! ```text
 //!   calls, waits, collectives, messages, accesses ──▶ Tracer ──▶ Log (memfd) ──mapped──▶ the host's launcher or agent, after the rank's end

@@ -52,7 +52,7 @@ impl Log {
         Ok(log)
     }
 
-    /// What another process needs to read it.
+    /// Returns the descriptor by which another process reads it.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.segment.fd()
     }
@@ -122,7 +122,7 @@ impl LogReader {
         Ok(Self { mapping })
     }
 
-    /// How many records there are, finished or not.
+    /// Returns the number of records, finished or not.
     pub fn len(&self) -> usize {
         let capacity = (self.mapping.len() - HEAD_BYTES) / RECORD_BYTES;
         let claimed = self.word(AT_CLAIMED).saturating_sub(self.missing());
@@ -134,7 +134,7 @@ impl LogReader {
         self.len() == 0
     }
 
-    /// How many records found no room.
+    /// Returns the number of records that found no room.
     pub fn missing(&self) -> u64 {
         self.word(AT_MISSING)
     }

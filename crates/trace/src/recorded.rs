@@ -7,7 +7,7 @@ use crate::log;
 use crate::site::{MOST_FRAMES, SiteFrame};
 use crate::tracer::MOST_NAME;
 
-/// What a rank has recorded.
+/// The records of a rank.
 #[derive(Debug, Default)]
 pub struct RankEvents {
     /// In the order in which they were recorded. Those that define names and sites are left out.
@@ -19,7 +19,7 @@ pub struct RankEvents {
 }
 
 impl RankEvents {
-    /// The events of bytes that [`LogReader::read`](crate::LogReader::read) gave. Records that were not written to their end are left out.
+    /// Decodes the events of bytes that [`LogReader::read`](crate::LogReader::read) gave. Records that were not written to their end are left out.
     pub fn decode(bytes: &[u8]) -> Self {
         let mut all = Self::default();
         let mut frames: Vec<(u16, Vec<u64>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Call sites: where in the program a thread calls the library.
+//! Call sites: the places in the program at which a thread calls the library.
 //!
 //! A site is looked for only behind a stretch without events that lasts much longer than the look does: the thread has computed before the
 //! call, or has waited in it. These are the sites that matter, and short calls stay cheap.
@@ -32,12 +32,12 @@ pub(crate) fn module_name(place: &code_map::MappedCode) -> String {
 }
 
 impl SiteFrame {
-    /// A frame as it is recorded: the number of its module's name, and its address.
+    /// Encodes a frame: the number of its module's name, and its address.
     pub(crate) fn encode(module: u16, address: u64) -> u64 {
         address & ((1 << ADDRESS_BITS) - 1) | u64::from(module) << ADDRESS_BITS
     }
 
-    /// The frame of a recorded word, with the name of its module that `name` gives for its number.
+    /// Decodes a frame; `name` returns the name of a module by its number.
     pub(crate) fn decode<'n>(word: u64, name: impl Fn(u16) -> Option<&'n str>) -> Option<Self> {
         let (bytes, module) = name((word >> ADDRESS_BITS) as u16)?.split_once(' ')?;
         let address = word & ((1 << ADDRESS_BITS) - 1);
@@ -45,12 +45,12 @@ impl SiteFrame {
     }
 }
 
-/// The return addresses of this thread's calls.
+/// Returns the return addresses of this thread's calls.
 pub(crate) fn addresses() -> Vec<u64> {
     call_stack::addresses(MOST_FRAMES)
 }
 
-/// What a thread remembers between two events.
+/// The state of a thread between two events.
 pub(crate) struct ThreadState {
     last_ns: Cell<u64>,
     /// Calls of the program that are under way.
@@ -59,7 +59,7 @@ pub(crate) struct ThreadState {
     has_site: Cell<bool>,
 }
 
-/// When the site of a call is recorded.
+/// The order of a call site and the event of its call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SiteOrder {
     Never,
@@ -74,7 +74,7 @@ impl ThreadState {
         Self { last_ns: Cell::new(0), calls: Cell::new(0), has_site: Cell::new(false) }
     }
 
-    /// Notes an event of this thread; says whether the site of its call is to be recorded.
+    /// Notes an event of this thread; returns when the site of its call is to be recorded.
     #[inline]
     pub(crate) fn note(&self, at_ns: u64, kind: EventKind) -> SiteOrder {
         let is_quiet = at_ns.saturating_sub(self.last_ns.replace(at_ns)) >= QUIET_NS;

@@ -30,26 +30,26 @@ struct Shared {
 }
 
 impl Tracer {
-    /// A recorder of at most so many bytes, for the first lane.
+    /// Makes a recorder of at most `bytes` bytes, for the first lane.
     ///
     /// # Errors
-    /// There is no memory.
+    /// Fails if there is no memory.
     pub fn create(bytes: usize) -> Result<Self, SegmentError> {
         let shared = Shared { log: Log::create(bytes)?, names: Mutex::default(), sites: Mutex::default() };
         Ok(Self { shared: Arc::new(shared), lane: 0 })
     }
 
-    /// The recorder of another lane of the same rank.
+    /// Returns the recorder of another lane of this rank.
     pub fn of_lane(&self, lane: u8) -> Self {
         Self { shared: self.shared.clone(), lane }
     }
 
-    /// What another process needs to read it.
+    /// Returns the descriptor by which another process reads it.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.shared.log.fd()
     }
 
-    /// Records an event of now and of this thread.
+    /// Records an event of this thread at the present moment.
     #[inline]
     pub fn record(&self, event: Event) {
         self.record_at(clock::monotonic_ns(), event);
@@ -69,7 +69,7 @@ impl Tracer {
         }
     }
 
-    /// Records where the program makes the call that this event is of.
+    /// Records the place of the call that this event belongs to.
     #[cold]
     fn record_site(&self, Event { at_ns, lane, thread, .. }: Event) {
         let name = self.site(site::addresses());
@@ -78,7 +78,7 @@ impl Tracer {
             .append(&[Event { at_ns, lane, thread, name, ..Event::new(EventKind::CallSite) }.encode()]);
     }
 
-    /// The number of a call site; 0 if there are too many.
+    /// Returns the number of a call site; 0 if there are too many.
     fn site(&self, addresses: Vec<u64>) -> u16 {
         let mut sites = self.shared.sites.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = sites.get(&addresses) {
@@ -109,7 +109,7 @@ impl Tracer {
         self.record(Event { name, peer, bytes, variant, tag, ..Event::new(EventKind::Accessed) });
     }
 
-    /// The number of a name; 0 if there are too many.
+    /// Returns the number of a name; 0 if there are too many.
     pub fn name(&self, text: &str) -> u16 {
         let mut names = self.shared.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = names.get(text) {
@@ -167,7 +167,7 @@ thread_local! {
     static STATE: ThreadState = const { ThreadState::new() };
 }
 
-/// The number of this thread: in the order in which threads record their first event.
+/// Returns the number of this thread, in the order in which threads record their first event.
 fn thread_number() -> u16 {
     static COUNT: AtomicU32 = AtomicU32::new(1);
     // A thread that is ending has no number any more.
@@ -182,7 +182,7 @@ fn thread_number() -> u16 {
         .unwrap_or(0)
 }
 
-/// Notes an event of this thread; gives the thread's number, and when the site of its call is recorded.
+/// Notes an event of this thread; returns the thread's number, and when the site of its call is recorded.
 #[inline]
 fn note_event(at_ns: u64, kind: EventKind) -> (u16, SiteOrder) {
     (thread_number(), STATE.try_with(|state| state.note(at_ns, kind)).unwrap_or(SiteOrder::Never))

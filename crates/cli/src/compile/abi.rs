@@ -12,21 +12,14 @@ pub const ABI_VARIABLE: &str = "CANELE_ABI";
 pub const ABI_NAMES: [(&str, Abi); 3] =
     [("standard", Abi::Standard), ("mpich", Abi::Mpich), ("openmpi", Abi::OpenMpi)];
 
-/// Returns the ABI that `value` names.
+/// Returns the ABI that `value` names. `named_by` stands before the value where a user has written it.
 ///
 /// # Errors
-/// Returns a text that lists the names. `named_by` is the option or variable with that value, or the file
-/// that contains it.
+/// Returns a text that lists the names.
 pub fn read_abi(named_by: &str, value: &str) -> Result<Abi, String> {
     let known = ABI_NAMES.iter().find(|(name, _)| *name == value.trim());
-    known.map(|&(_, abi)| abi).ok_or_else(|| {
-        let between = match named_by {
-            _ if named_by.ends_with('=') => "",
-            _ if named_by.contains('/') => ": ",
-            _ => "=",
-        };
-        format!("{named_by}{between}{value} names no ABI of MPI: it is standard, mpich or openmpi")
-    })
+    let unknown = || format!("{named_by}{value} names no ABI of MPI: it is standard, mpich or openmpi");
+    known.map(|&(_, abi)| abi).ok_or_else(unknown)
 }
 
 /// Returns the user's name of an ABI.
@@ -59,8 +52,8 @@ mod tests {
         }
         for (named_by, value, starts) in [
             (ABI_OPTION, "", "-abi= names"),
-            (ABI_VARIABLE, "intel", "CANELE_ABI=intel names"),
-            ("/opt/default-abi", "intel", "/opt/default-abi: intel names"),
+            ("CANELE_ABI=", "intel", "CANELE_ABI=intel names"),
+            ("/opt/default-abi: ", "intel", "/opt/default-abi: intel names"),
         ] {
             let error = read_abi(named_by, value).unwrap_err();
             assert!(error.starts_with(starts), "{error}");

@@ -123,14 +123,13 @@ fn abi(
     variable: impl Fn(&str) -> Option<String>,
     installed: Option<(PathBuf, String)>,
 ) -> Result<Abi, String> {
-    let option = take(words, &[ABI_OPTION]);
-    let named = option.or_else(|| Some((ABI_VARIABLE, variable(ABI_VARIABLE)?)));
-    let named = named.map(|(by, value)| (by.to_owned(), value));
-    let of_installation = || installed.map(|(file, name)| (file.display().to_string(), name));
-    let Some((by, value)) = named.or_else(of_installation) else { return Ok(Abi::Standard) };
+    let option = take(words, &[ABI_OPTION]).map(|(option, value)| (option.to_owned(), value));
+    let variable = || Some((format!("{ABI_VARIABLE}="), variable(ABI_VARIABLE)?));
+    let installed = || installed.map(|(file, name)| (format!("{}: ", file.display()), name));
+    let Some((by, value)) = option.or_else(variable).or_else(installed) else { return Ok(Abi::Standard) };
     match read_abi(&by, &value)? {
         abi if language == Language::Fortran && abi != Abi::Standard => Err(format!(
-            "the modules for Fortran are of the standard ABI alone: take {by} out, or name the ABI standard"
+            "the modules for Fortran are of the standard ABI alone: take {by}{value} out, or name the ABI standard"
         )),
         abi => Ok(abi),
     }
@@ -286,7 +285,7 @@ mod tests {
         assert!(error.starts_with("-abi= names no ABI"), "{error}");
         // A build that compiles C and Fortran gets the error before it mixes two ABIs.
         let error = choose(Language::Fortran, "", &variable).unwrap_err();
-        assert!(error.contains("standard ABI alone: take CANELE_ABI out"), "{error}");
+        assert!(error.contains("standard ABI alone: take CANELE_ABI=mpich out"), "{error}");
         assert!(choose(Language::Fortran, "-abi=standard", &variable).is_ok());
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use canele_launch::JobReport;
-use canele_rail::tcp::interfaces::{choose, interfaces};
+use canele_rail::tcp::interfaces::{choose, interfaces, names_in};
 use canele_sys::{memory, processor, topology::Topology, tunables::Tunables};
 use serde::Serialize;
 
@@ -136,9 +136,8 @@ impl RunningJob {
 /// Returns the interfaces that a job on several hosts would use here, or the reason why there is none.
 fn interfaces_of_jobs() -> Result<Vec<String>, String> {
     let wanted = Tunables::from_env().map(|tunables| tunables.rails).unwrap_or_default();
-    let names: Vec<&str> = wanted.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let all = interfaces().map_err(|error| error.to_string())?;
-    let chosen = choose(&all, &names).map_err(|error| format!("CANELE_RAILS: {error}"))?;
+    let chosen = choose(&all, &names_in(&wanted)).map_err(|error| format!("CANELE_RAILS: {error}"))?;
     Ok(chosen.iter().map(ToString::to_string).collect())
 }
 

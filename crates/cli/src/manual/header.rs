@@ -9,7 +9,7 @@ pub const TEXT: &str = include_str!("../../../capi/include/canele.h");
 /// A declaration with its comment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Declaration {
-    /// What it declares, for example `canele_flow_send`.
+    /// The declared name, for example `canele_flow_send`.
     pub name: String,
     /// The paragraphs of its comment.
     pub comment: Vec<String>,

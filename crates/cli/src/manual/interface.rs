@@ -14,7 +14,7 @@ const SECTION: &str = "3";
 struct FunctionPage {
     name: &'static str,
     summary: &'static str,
-    /// How the names on it begin. The page with the longest beginning of a name has it.
+    /// The beginnings of the names on it. The page with the longest beginning of a name has it.
     beginnings: &'static [&'static str],
 }
 
@@ -153,7 +153,7 @@ fn overview() -> Vec<u8> {
     );
     roff.control("SH", ["DESCRIPTION"]);
     for paragraph in header::introduction(header::TEXT) {
-        // What the header says of itself is for those who change it.
+        // The head of the header is for developers.
         if !paragraph.contains("CANELE_UPDATE") {
             roff.control("PP", []);
             roff.text(inlines(&paragraph));

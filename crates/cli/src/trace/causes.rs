@@ -25,7 +25,7 @@ const MOST_RELEASES: usize = 16;
 /// The least share of a wait that its thread has computed since the moment from which both threads are compared.
 const LEAST_COMPUTED: f64 = 0.1;
 
-/// What a cause is.
+/// The kind of a cause.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CauseKind {
@@ -39,7 +39,7 @@ pub enum CauseKind {
     Unknown,
 }
 
-/// Where waits begin: a rank and a place.
+/// The origin of waits: a rank and a place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 struct Origin {
     rank: u32,
@@ -54,11 +54,11 @@ pub struct Cause {
     pub kind: CauseKind,
     /// The call before which the rank computes, or in which it is.
     pub call: String,
-    /// Where in the source that call is made, if the trace says so.
+    /// The place of that call in the source, if the trace has it.
     pub site: Option<String>,
-    /// How long other ranks wait for it, together.
+    /// The time that other ranks wait for it, together.
     pub waited: f64,
-    /// How long each of them waits, the longest first.
+    /// The time that each of them waits, the longest first.
     pub waiting: Vec<WaitingRank>,
     /// Which rank waits for which, from the origin on.
     pub chain: Vec<ChainLink>,
@@ -77,7 +77,7 @@ pub struct ChainLink {
     pub waited: f64,
 }
 
-/// What a cause has cost so far.
+/// The cost of a cause so far.
 #[derive(Default)]
 struct Cost {
     waited: f64,
@@ -128,13 +128,13 @@ pub fn causes(trace: &Trace) -> Vec<Cause> {
     causes
 }
 
-/// What is known while waits are explained.
+/// The state of the search for causes.
 struct Search<'a> {
     trace: &'a Trace,
     timeline: &'a Timeline,
     waits: &'a [WaitInterval],
     explained: Vec<Option<Shares>>,
-    /// When two ranks were last in step, the lower one first: one waited until the other one had sent.
+    /// The moment at which two ranks were last in step, the lower one first: one waited until the other one had sent.
     in_step: HashMap<(u32, u32), f64>,
     /// The ends of the waits of each thread for late ones.
     releases: Vec<Vec<f64>>,

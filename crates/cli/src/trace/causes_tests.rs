@@ -340,46 +340,6 @@ fn a_wait_for_a_rank_is_not_ended_by_a_message_of_another_one() {
     assert!(causes.iter().all(|cause| cause.rank != 2), "{causes:?}");
 }
 
-fn rank_of(slices: Vec<Slice>) -> RankTrace {
-    RankTrace { slices, ..RankTrace::default() }
-}
-
-fn message(from: u32, sent_at: f64, received_at: f64) -> TracedMessage {
-    let threads = TracedMessage { from_thread: 1, to_thread: 1, ..TracedMessage::default() };
-    TracedMessage { from, to: 0, sent_at, received_at, bytes: 8, ..threads }
-}
-
-#[test]
-fn a_message_that_was_sent_after_a_wait_did_not_end_it() {
-    let call = |name, times| slice(SliceKind::Call, name, times, None);
-    let waits = slice(SliceKind::Wait, "wait for any of several", (10.0, 20.0), None);
-    let ranks = [
-        (0, rank_of(vec![call("MPI_Waitall", (9.0, 200.0)), waits])),
-        (1, rank_of(vec![call("MPI_Init", (0.0, 1.0)), call("MPI_Send", (99.0, 101.0))])),
-    ];
-    let messages = [(1, message(1, 100.0, 150.0))].into();
-    let causes = causes(&Trace { ranks: ranks.into(), messages, ..Trace::default() });
-    assert_eq!(causes.len(), 1, "{causes:?}");
-    assert_eq!((causes[0].rank, causes[0].kind), (0, CauseKind::Unknown));
-}
-
-#[test]
-fn a_wait_in_a_collective_is_for_its_last_rank_and_not_for_a_message_behind_it() {
-    let inside = |start| {
-        vec![
-            slice(SliceKind::Call, "MPI_Init", (0.0, 1.0), None),
-            slice(SliceKind::Call, "MPI_Allreduce", (start, 300.0), None),
-            slice(SliceKind::Collective, "allreduce", (start + 0.5, 299.0), None),
-        ]
-    };
-    let mut first = inside(9.0);
-    first.push(slice(SliceKind::Wait, "wait in allreduce", (10.0, 100.0), None));
-    let ranks = [(0, rank_of(first)), (1, rank_of(inside(90.0))), (2, rank_of(inside(8.0)))];
-    let messages = [(1, message(2, 50.0, 102.0))].into();
-    let causes = causes(&Trace { ranks: ranks.into(), messages, ..Trace::default() });
-    assert_eq!((causes[0].rank, causes[0].kind), (1, CauseKind::Computes), "{causes:?}");
-}
-
 #[test]
 fn clocks_of_two_hosts_tell_no_time_below_their_uncertainty() {
     let mut trace =
@@ -404,21 +364,4 @@ fn a_chain_of_very_many_ranks_takes_no_longer_for_each_of_them() {
 fn a_trace_without_waits_has_no_causes() {
     assert!(causes(&Trace::default()).is_empty());
     assert!(causes(&trace(&[vec![Step::Compute(5.0)]], 3)).is_empty());
-}
-
-#[test]
-fn an_access_that_its_owner_serves_waits_for_what_the_owner_does() {
-    let call = |name, times| slice(SliceKind::Call, name, times, None);
-    let waits = slice(SliceKind::Wait, "wait for an access to memory of another rank", (11.0, 109.0), None);
-    let ranks = [
-        (0, rank_of(vec![call("MPI_Win_flush", (10.0, 110.0)), Slice { peer: Some(1), ..waits }])),
-        (1, rank_of(vec![call("MPI_Init", (0.0, 1.0)), call("MPI_Recv", (105.0, 120.0))])),
-    ];
-    let causes = causes(&Trace { ranks: ranks.into(), ..Trace::default() });
-    assert_eq!(
-        (causes[0].rank, causes[0].kind, causes[0].call.as_str()),
-        (1, CauseKind::Computes, "MPI_Recv")
-    );
-    assert!(computing_share(&causes, 1) > 0.9, "{causes:?}");
-    assert_eq!((causes[0].chain[0].rank, causes[0].chain[0].waits_for), (0, 1));
 }

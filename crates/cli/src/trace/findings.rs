@@ -1,4 +1,4 @@
-//! What stands out in a summary, in sentences: causes first.
+//! The findings of a summary in sentences: causes first.
 
 use super::causes::{Cause, CauseKind};
 use super::summary::Summary;
@@ -38,7 +38,7 @@ pub fn findings(summary: &Summary) -> Vec<String> {
     findings
 }
 
-/// What a rank does that others wait for.
+/// Says for which activity of a rank others wait.
 pub fn what(cause: &Cause) -> String {
     let place = match &cause.site {
         Some(site) => format!("{} in {site}", cause.call),

@@ -217,7 +217,7 @@ impl Trace {
                     self.rank(pid).operations[place].end = ts;
                 }
             }
-            // Of other messages the send says so.
+            // The send of another message has its bytes.
             ("i", "rail", _) if args.protocol.as_deref() == Some("streamed") => {
                 let bytes = self.rank(pid).pieces.entry(args.rail.unwrap_or(0)).or_default();
                 *bytes = bytes.saturating_add(args.bytes);

@@ -1,4 +1,4 @@
-//! What a trace has: ranks with their slices, messages, accesses and operations.
+//! The contents of a trace: ranks with their slices, messages, accesses and operations.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -27,7 +27,7 @@ impl Trace {
     }
 }
 
-/// What a rank has recorded.
+/// The records of a rank.
 #[derive(Debug, Default)]
 pub struct RankTrace {
     pub host: String,
@@ -54,7 +54,7 @@ pub struct Slice {
     pub peer: Option<u32>,
     /// The communicator or flow of a collective.
     pub flow: Option<Rc<str>>,
-    /// Where the program makes the call.
+    /// The place of the call in the program.
     pub site: Option<Rc<str>>,
 }
 
@@ -75,7 +75,7 @@ pub struct Transfer {
     pub message: Option<u64>,
     pub protocol: Rc<str>,
     pub rail: Option<u8>,
-    /// Where the program sends, outside of any call.
+    /// The place of a send outside of any call in the program.
     pub site: Option<Rc<str>>,
     /// The collective that the message belongs to.
     pub collective: Option<Rc<str>>,

@@ -1,4 +1,4 @@
-//! What a trace says in numbers: a pure function of it.
+//! The summary of a trace in numbers: a pure function of it.
 //!
 //! A sender is *late* by the time that its receiver had already waited when the message was sent: from when the receiver began to wait, or
 //! got the message before in the same wait or collective.
@@ -22,7 +22,7 @@ pub struct Summary {
     pub calls: Vec<CallSummary>,
     /// Non-blocking collectives and one-sided accesses.
     pub operations: Vec<OperationSummary>,
-    /// Where waits begin, the most expensive first.
+    /// The causes of waits, the most expensive first.
     pub causes: Vec<Cause>,
     pub late_senders: Vec<LateSender>,
     pub sizes: Vec<SizeSummary>,
@@ -54,7 +54,7 @@ pub struct RankSummary {
 pub struct CallSummary {
     pub name: String,
     pub calls: u64,
-    /// Of all ranks together.
+    /// The time of all ranks together.
     pub took: f64,
     /// The rank that it took longest, and how long.
     pub longest_on: u32,
@@ -68,7 +68,7 @@ pub struct OperationSummary {
     pub kind: &'static str,
     pub count: u64,
     pub bytes: u64,
-    /// How long those of all ranks were under way; nothing of accesses.
+    /// The time for which those of all ranks were under way; none for accesses.
     pub took: Option<f64>,
 }
 
@@ -173,7 +173,7 @@ fn rank_summary(number: u32, rank: &RankTrace) -> RankSummary {
     }
 }
 
-/// How long a rank is in any of these slices. With several threads, any of them.
+/// Returns the time that any thread of a rank is in any of these slices.
 fn covered(rank: &RankTrace, is_meant: impl Fn(&Slice) -> bool) -> f64 {
     let mut parts: Vec<(f64, f64)> =
         rank.slices.iter().filter(|slice| is_meant(slice)).map(|slice| (slice.start, slice.end)).collect();
@@ -293,7 +293,7 @@ fn sizes(trace: &Trace) -> Vec<SizeSummary> {
     all.into_iter().map(|(up_to, (messages, bytes))| SizeSummary { up_to, messages, bytes }).collect()
 }
 
-/// As their receivers know: those decide how long messages travel. Of a message whose receive is not known, as its sender does.
+/// Sums messages by protocol. The receiver of a long message decides on it. A message without a known receive counts as its sender says.
 fn protocols(trace: &Trace) -> Vec<ProtocolSummary> {
     let mut chosen: BTreeMap<u64, &str> = BTreeMap::new();
     for receive in trace.ranks.values().flat_map(|rank| &rank.receives) {
@@ -322,7 +322,7 @@ fn rails(trace: &Trace) -> Vec<RailSummary> {
     let mut all: BTreeMap<u8, u64> = BTreeMap::new();
     for rank in trace.ranks.values() {
         for send in &rank.sends {
-            // Of others their pieces are counted, or they are copied without a rail.
+            // The pieces of other messages are counted, or they are copied without a rail.
             if let Some(rail) = send
                 .rail
                 .filter(|_| ["short", "eager", "coalesced", "eager-multi"].contains(&&*send.protocol))

@@ -192,7 +192,7 @@ fn ticks(length: f64) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// What a rank does at each pixel, put together where it is the same: from, to, colour. A pixel shows the innermost of what is longest in it.
+/// Returns the activity of a rank at each pixel, joined where it is equal: from, to, colour. A pixel shows the innermost of what is longest in it.
 fn runs(rank: &RankTrace, width: usize, pixel: impl Fn(f64) -> usize) -> Vec<(usize, usize, RGBColor)> {
     let mut row = vec![COMPUTES; width + 1];
     for (kind, colour) in
@@ -213,7 +213,7 @@ fn runs(rank: &RankTrace, width: usize, pixel: impl Fn(f64) -> usize) -> Vec<(us
     runs
 }
 
-/// Who sends how much to whom: the more, the darker.
+/// Draws the bytes between each two ranks: the more, the darker.
 fn square(
     area: &PlotArea,
     numbers: &[u32],

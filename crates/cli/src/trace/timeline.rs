@@ -1,4 +1,4 @@
-//! What each thread does at each moment: computes, is in the library, or waits.
+//! The activity of each thread at each moment: it computes, is in the library, or waits.
 //!
 //! Owns the cutting of a thread's slices into pieces that follow each other without a gap, and sums over stretches of them.
 
@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::recorded::{RankTrace, Slice, SliceKind, Trace};
 
-/// What a thread does in a piece.
+/// The activity of a thread in a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Activity {
     /// It is outside of the library.
@@ -39,7 +39,7 @@ pub struct Piece {
 pub struct ProgramPlace {
     /// The call.
     pub call: Rc<str>,
-    /// Where in the source the call is made, if the trace says so.
+    /// The place of the call in the source, if the trace has it.
     pub site: Option<Rc<str>>,
 }
 
@@ -56,7 +56,7 @@ pub struct ThreadTimeline {
     sums: Vec<[f64; 3]>,
 }
 
-/// All threads of a job.
+/// The threads of a job.
 #[derive(Debug)]
 pub struct Timeline {
     pub threads: Vec<ThreadTimeline>,
@@ -174,7 +174,7 @@ impl ThreadTimeline {
         }
     }
 
-    /// When its first piece begins.
+    /// Returns the begin of its first piece.
     pub fn start(&self) -> f64 {
         self.pieces.first().map_or(0.0, |piece| piece.start)
     }

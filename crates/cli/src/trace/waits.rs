@@ -14,7 +14,7 @@ use super::timeline::{Activity, Piece, Timeline};
 
 /// A message that is found so soon after a wait has ended it, in µs.
 const FOUND_SOON: f64 = 5.0;
-/// What is left of a wait behind its last message belongs to that if it is no longer, in µs.
+/// The rest of a wait behind its last message belongs to that message if it is no longer than this, in µs.
 const SHORT_REST: f64 = 1.0;
 /// Messages behind a wait that are looked at.
 const MOST_LATER: usize = 64;
@@ -29,7 +29,7 @@ pub struct WaitInterval {
     pub reason: WaitReason,
 }
 
-/// Why a thread waits.
+/// The reason why a thread waits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum WaitReason {
     /// The other thread was late until this moment. After it a message of the rank `sender` was on its way.
@@ -47,7 +47,7 @@ struct WaitEnding {
     at: f64,
     /// The thread at the other end.
     thread: usize,
-    /// When that thread has done its part.
+    /// The moment at which that thread has done its part.
     done: f64,
     /// The rank that sends the message.
     sender: u32,
@@ -86,7 +86,7 @@ pub fn cut(trace: &Trace, timeline: &mut Timeline) -> Vec<WaitInterval> {
     waits
 }
 
-/// Of each thread, what may end its waits, in the order of time.
+/// Returns the messages that may end the waits of each thread, in the order of time.
 fn endings(trace: &Trace, timeline: &Timeline) -> HashMap<usize, Vec<WaitEnding>> {
     let mut handshake = std::collections::HashSet::new();
     for receive in trace.ranks.values().flat_map(|rank| &rank.receives) {
@@ -110,7 +110,7 @@ fn endings(trace: &Trace, timeline: &Timeline) -> HashMap<usize, Vec<WaitEnding>
     endings
 }
 
-/// What is known of the job while its waits are cut.
+/// The facts of the job that the cutting of waits needs.
 #[derive(Clone, Copy)]
 struct WaitContext<'a> {
     trace: &'a Trace,
@@ -130,7 +130,7 @@ impl WaitContext<'_> {
     }
 }
 
-/// Where each part of a wait ends, and why.
+/// Returns the end of each part of a wait, and its reason.
 fn parts(
     piece: &Piece,
     (thread, endings): (usize, &[WaitEnding]),
@@ -159,11 +159,11 @@ fn parts(
     parts
 }
 
-/// Why a thread waits if no message has ended the wait. `later` are the messages that come after it.
+/// Returns the reason of a wait that no message has ended. `later` are the messages that come after it.
 fn unmatched(piece: &Piece, (thread, later): (usize, &[WaitEnding]), context: WaitContext<'_>) -> WaitReason {
     let WaitContext { trace, timeline, collectives } = context;
     let (own, peer) = (&timeline.threads[thread], context.peer(thread, piece));
-    // What was waited for may be received behind the wait, but in the same call. It was sent before the wait ended.
+    // The awaited message may be received behind the wait, but in the same call. It was sent before the wait ended.
     let call_end = piece.call.map_or(piece.end, |call| own.slices[call].end).max(piece.end + FOUND_SOON);
     let may_end = |ending: &&WaitEnding| {
         let latest = piece.end + trace.clock_error(own.rank, timeline.threads[ending.thread].rank);
@@ -186,9 +186,9 @@ type CollectiveKey = (String, usize);
 
 /// The blocking collectives of all ranks: the n-th on a communicator is the same call on all members.
 struct EnteredCollectives {
-    /// Of each: when which thread entered it, in the order of time.
+    /// The entries into each: the moment and the thread, in the order of time.
     entered: Vec<Vec<(f64, usize)>>,
-    /// Of each slice of each thread: the innermost collective that it lies in.
+    /// The innermost collective of each slice of each thread.
     of_slices: Vec<Vec<Option<usize>>>,
 }
 

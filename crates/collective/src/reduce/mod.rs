@@ -104,7 +104,7 @@ impl Reduction {
 
 /// The numbers that can be reduced: `f32`, `f64`, and integers of 8 to 64 bits.
 pub trait Number: Pod + private::Sealed {
-    /// What they are to the operations.
+    /// The element that they are to the operations.
     #[doc(hidden)]
     const ELEMENT: Element;
 }

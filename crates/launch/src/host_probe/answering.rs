@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use canele_control::VERSION;
-use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
+use canele_rail::tcp::interfaces::{Interface, choose, interfaces, names_in};
 use canele_sys::ids::LinkId;
 use canele_sys::port_range::PortRange;
 use canele_sys::tunables::Tunables;
@@ -81,7 +81,7 @@ fn say(text: &str) -> io::Result<()> {
 
 /// Returns the interfaces that `rails` names, or all if it names none or one that this host lacks.
 fn used_interfaces(found: &[Interface], rails: &str) -> Vec<Interface> {
-    let names: Vec<&str> = rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let names = names_in(rails);
     let chosen = (!names.is_empty()).then(|| choose(found, &names).ok()).flatten();
     chosen.unwrap_or_else(|| found.to_vec())
 }

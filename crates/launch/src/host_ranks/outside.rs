@@ -101,4 +101,18 @@ mod tests {
         assert_eq!(own.letter, "R");
         assert_eq!(process_state(0), None);
     }
+
+    #[test]
+    fn a_thread_that_another_one_must_wake_is_idle() {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let idle = std::thread::spawn(move || ended.recv());
+        let own = || process_state(std::process::id()).expect("this process");
+        let is_seen = |_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            (1..own().threads).contains(&own().idle_threads)
+        };
+        assert!((0..10_000).any(is_seen), "{:?}", own());
+        drop(end);
+        idle.join().unwrap().unwrap_err();
+    }
 }

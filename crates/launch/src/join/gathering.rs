@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use canele_control::join::{JoinTask, MOST_ADDRESSES};
 use canele_control::{RankSet, Socket};
-use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
+use canele_rail::tcp::interfaces::{Interface, choose, interfaces, names_in};
 use canele_sys::tunables::Tunables;
 
 use super::newcomers::{FIRST_PLACE, Greeted, MOST_NEWCOMERS, Newcomers};
@@ -82,9 +82,7 @@ impl<'a> Gathering<'a> {
         tunables: &Tunables,
         events: &Events,
     ) -> io::Result<Gathering<'a>> {
-        let names: Vec<&str> =
-            tunables.rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let chosen = choose(&interfaces().unwrap_or_default(), &names);
+        let chosen = choose(&interfaces().unwrap_or_default(), &names_in(&tunables.rails));
         let chosen = chosen.map_err(|error| io::Error::other(format!("CANELE_RAILS: {error}")))?;
         let own = IpAddr::from(Ipv4Addr::LOCALHOST);
         let others = chosen.iter().flat_map(Interface::addresses).filter(|address| *address != own);

@@ -1,7 +1,7 @@
 //! The choice of the hosts' interfaces that are rails. Agents report their interfaces, the launcher numbers
 //! them, so that a rail has the same number on every host.
 
-use canele_rail::tcp::interfaces::{Interface, choose, number};
+use canele_rail::tcp::interfaces::{Interface, choose, names_in, number};
 
 /// A host's part of a rail: the interface and its ports; both empty if it has no part in the rail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub fn agree(
     names: &str,
     more: bool,
 ) -> Result<Vec<Vec<HostRail>>, (usize, String)> {
-    let names = list(names);
+    let names = names_in(names);
     let chosen = hosts
         .iter()
         .enumerate()
@@ -37,10 +37,6 @@ pub fn agree(
     Ok(chosen.iter().zip(&numbers).map(|(interfaces, numbers)| in_order(interfaces, numbers)).collect())
 }
 
-fn list(names: &str) -> Vec<&str> {
-    names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
-}
-
 /// Returns another host's part of each rail of those that have agreed. It is the interface on the same
 /// network or, with names, that of the name.
 ///
@@ -51,7 +47,7 @@ pub fn join(
     found: &[Interface],
     names: &str,
 ) -> Result<Vec<HostRail>, String> {
-    let names = list(names);
+    let names = names_in(names);
     let chosen = choose(found, &names).map_err(|error| format!("CANELE_RAILS: {error}"))?;
     let rails = hosts.iter().map(|(_, parts)| parts.len()).max().unwrap_or(0);
     if !names.is_empty() {

@@ -357,7 +357,7 @@ fn decided(event: &Event, left: Option<&Event>) -> Event {
     Event { variant: left.variant, rail: if is_in_pieces { IN_PIECES } else { left.rail }, ..*event }
 }
 
-/// Where the program makes the call; for a program without MPI also which call it is.
+/// Adds the place of the call in the program; for a program without MPI also the call.
 fn add_site(args: &mut String, event: &Event, site: Option<u16>, texts: &Texts<'_>) {
     let Some(SiteText { call, place }) = site.and_then(|site| texts.sites.get(&site)) else { return };
     let site = match call {

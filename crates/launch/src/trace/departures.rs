@@ -9,11 +9,11 @@ struct Waiting {
     /// Its number among the sends of its rank on its lane.
     number: u64,
     bytes: u64,
-    /// Where its event stands.
+    /// The position of its event.
     at: usize,
 }
 
-/// Of each send of a message that had to wait, where it stands and how the message left then.
+/// Maps the position of each send that had to wait to the event of its departure.
 pub fn departures(events: &[Event]) -> HashMap<usize, Event> {
     let mut waiting: HashMap<(u32, (u8, u16), u32), VecDeque<Waiting>> = HashMap::new();
     let mut left = HashMap::new();

@@ -18,7 +18,7 @@ pub struct SiteNames {
 pub struct SiteText {
     /// The call of the library: `Flow::recv`.
     pub call: Option<String>,
-    /// Where the program makes it: `exchange (ring.c:12)`.
+    /// The place in the program: `exchange (ring.c:12)`.
     pub place: String,
 }
 

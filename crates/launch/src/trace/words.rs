@@ -8,7 +8,7 @@ use canele_trace::{Event, EventKind, NO_RANK, NO_TAG, WaitKind};
 /// The names of flows of lanes.
 pub type NamesOfFlows<'a> = HashMap<(u8, u16), &'a str>;
 
-/// What a wait is for, in words.
+/// Names the awaited operation.
 pub fn wait_name(wait: &Event, named: Option<&str>) -> String {
     let peer = |word: &str| match wait.peer {
         NO_RANK => format!("{word} any rank"),

@@ -1,4 +1,4 @@
-//! Whether a job can never end: a rank has called `MPI_Finalize`, others wait for it, and no rank can go on.
+//! Jobs that can never end: a rank has called `MPI_Finalize`, others wait for it, and no rank can go on.
 //!
 //! Owns the proof. The waits that ranks report were described when they began, so one report is no proof: data may move
 //! meanwhile. Two reports are, some seconds apart, with the same waits and no traffic between them.
@@ -6,13 +6,11 @@
 use std::time::Duration;
 
 use canele_control::{ThreadWait, WaitOperation};
+use canele_sys::counters::{Counter, CounterClass};
 
 use super::needs::{RankFacts, Ranks};
 use super::{explain, facts_of};
 use crate::query::{JobReport, RankReport};
-
-/// Counters with these endings change when data moves.
-const TRAFFIC: [&str; 4] = ["_sent", "_received", "_bytes", "packets"];
 
 /// A job whose ranks all wait, as one report shows it.
 #[derive(Debug)]
@@ -60,7 +58,6 @@ impl Standstill {
 
 impl RankStandstill {
     fn of(facts: &RankFacts<'_>, rank: &RankReport) -> Self {
-        let is_traffic = |name: &str| TRAFFIC.iter().any(|ending| name.ends_with(ending));
         let traffic = rank.counters.iter().filter(|(name, _)| is_traffic(name));
         Self {
             rank: rank.rank,
@@ -68,6 +65,15 @@ impl RankStandstill {
             traffic: traffic.map(|(name, value)| (name.clone(), value.clone())).collect(),
         }
     }
+}
+
+/// Returns true for a counter that changes when data moves, and at no other time.
+fn is_traffic(name: &str) -> bool {
+    let row = Counter::TABLE.iter().find(|row| row.name == name);
+    row.is_some_and(|row| {
+        ["messages", "bytes", "cells", "packets"].contains(&row.unit)
+            && matches!(row.class, CounterClass::Count | CounterClass::Sum)
+    })
 }
 
 /// Returns true for a wait that lasts, and that messages alone end. A peer serves other operations, such as
@@ -134,6 +140,20 @@ mod tests {
         let mut first = waiting(0, 1);
         change(&mut first);
         find(vec![first, finalizing(1, 0), waiting(2, 1)])
+    }
+
+    #[test]
+    fn counters_of_moved_data_are_traffic_and_levels_are_not() {
+        for name in
+            ["short_sent", "streamed_received_bytes", "direct_sent", "control_sent", "packets", "rail4_sent"]
+        {
+            assert!(is_traffic(name), "{name}");
+        }
+        for name in
+            ["sleeps", "system_calls", "wakeups", "unexpected_held", "rail1_under_way", "deepest", "nonsense"]
+        {
+            assert!(!is_traffic(name), "{name}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Adds numbers of this thread to numbers in shared memory, in place, by vector instructions.
 
-use crate::window::LaneType;
+use crate::lane_type::LaneType;
 
 /// Bytes added at a time.
 pub(crate) const LINE: usize = 64;

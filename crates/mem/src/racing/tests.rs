@@ -109,7 +109,8 @@ fn each_byte_that_is_read_was_written_before() {
 
 #[test]
 fn whole_lines_of_numbers_are_added_in_place() {
-    use crate::window::{LaneType, Window};
+    use crate::lane_type::LaneType;
+    use crate::window::Window;
 
     fn sums<const N: usize>(old: &[u8], data: &[u8], sum: impl Fn([u8; N], [u8; N]) -> [u8; N]) -> Vec<u8> {
         let pairs = old.as_chunks::<N>().0.iter().zip(data.as_chunks::<N>().0);

@@ -11,6 +11,7 @@ pub(crate) mod hints;
 mod idup;
 mod inter;
 mod named;
+mod naming;
 mod resources;
 pub mod split_type;
 mod spread;
@@ -344,32 +345,6 @@ impl Comm {
 
     fn kept(&self) -> MutexGuard<'_, CommSettings> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns its name; empty if it has none.
-    pub fn name(&self) -> String {
-        self.kept().name.clone()
-    }
-
-    /// Sets its name.
-    pub fn set_name(&self, name: &str) {
-        name.clone_into(&mut self.kept().name);
-        self.name_flows(name);
-    }
-
-    /// Names its flows for diagnosis; without a name, after the first flow.
-    fn name_flows(&self, name: &str) {
-        let unnamed;
-        let name = if name.is_empty() {
-            unnamed = format!("communicator {}", self.flow.0);
-            &unnamed
-        } else {
-            name
-        };
-        for (lane, flow) in self.flows().chain([(&self.engine, self.collectives())]) {
-            // This fails only in a forked child, which has no flows.
-            let _ = lane.name_flow(flow, name);
-        }
     }
 
     /// Returns its error handler.

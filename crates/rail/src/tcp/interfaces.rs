@@ -103,6 +103,11 @@ fn net_of(address: &IfAddr) -> Option<IpNet> {
     IpNet::new(address.ip(), bits).ok()
 }
 
+/// Returns the names and addresses of interfaces in the setting `CANELE_RAILS`, which has commas between them.
+pub fn names_in(rails: &str) -> Vec<&str> {
+    rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
+}
+
 /// Returns the interfaces named by name or address, in the order of naming. An interface named by addresses
 /// has only these. Without names it returns all interfaces, without loopback unless there is no other.
 ///

@@ -6,7 +6,7 @@
 
 use super::super::Failure;
 use canele::{Flow, Rank, Tag};
-use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
+use canele_rail::tcp::interfaces::{Interface, choose, interfaces, names_in};
 use canele_sys::tunables::Tunables;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -33,8 +33,7 @@ pub fn connect(flow: &Flow, far: Rank) -> Result<Vec<Wire>, Failure> {
 /// Returns the networks that the job's rails use on this host.
 fn networks() -> Result<Vec<Interface>, Failure> {
     let tunables = Tunables::from_env()?;
-    let named: Vec<&str> = tunables.rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    Ok(choose(&interfaces()?, &named)?)
+    Ok(choose(&interfaces()?, &names_in(&tunables.rails))?)
 }
 
 fn listen(flow: &Flow) -> Result<Vec<Wire>, Failure> {

@@ -20,7 +20,7 @@ use encode::{EventNames, encode};
 const MOST_CAUSES: usize = 30;
 const MOST_PAIRS: usize = 1 << 16;
 
-/// What the tables of the page show. Times are in µs.
+/// The rows of the tables of the page. Times are in µs.
 #[derive(Serialize)]
 struct PageSummary<'a> {
     command: &'a str,

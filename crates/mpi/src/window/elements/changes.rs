@@ -6,7 +6,7 @@
 
 use canele_engine::Window;
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
-use canele_mem::window::LaneType;
+use canele_mem::lane_type::LaneType;
 
 use super::{
     Accumulation, Rule, add_double, add_float, combined, combined_value, sum_of_doubles, sum_of_floats,
