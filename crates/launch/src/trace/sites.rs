@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use canele_trace::SiteFrame;
 
 use crate::host_ranks::CodePlace;
-use crate::why::{CallSite, Code};
+use crate::why::{CallSite, Code, place};
 
 /// Names call sites. Files of code are read once for all ranks.
 #[derive(Default)]
@@ -29,22 +29,15 @@ impl SiteNames {
     }
 
     fn text(&mut self, frames: Vec<SiteFrame>) -> Option<SiteText> {
-        let place = |SiteFrame { module, module_bytes, address }| CodePlace { module, module_bytes, address };
-        let places: Vec<CodePlace> = frames.into_iter().map(place).collect();
+        let code_place =
+            |SiteFrame { module, module_bytes, address }| CodePlace { module, module_bytes, address };
+        let places: Vec<CodePlace> = frames.into_iter().map(code_place).collect();
         text_of(self.code.call_site(&places))
     }
 }
 
 fn text_of(site: CallSite) -> Option<SiteText> {
-    let CallSite { call, function, file, line } = site;
-    let file = file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
-    let place = match (function, file, line) {
-        (Some(function), Some(file), Some(line)) => format!("{function} ({file}:{line})"),
-        (Some(function), ..) => function,
-        (None, Some(file), Some(line)) => format!("{file}:{line}"),
-        (None, ..) => return None,
-    };
-    Some(SiteText { call, place })
+    place(&site).map(|place| SiteText { call: site.call, place })
 }
 
 #[cfg(test)]
@@ -59,10 +52,11 @@ mod tests {
             file: Some("/home/a/ring.c".into()),
             line: Some(12),
         };
-        let place = |site| text_of(site).map(|text| text.place);
-        assert_eq!(place(site.clone()).as_deref(), Some("exchange (ring.c:12)"));
-        assert_eq!(place(CallSite { line: None, ..site.clone() }).as_deref(), Some("exchange"));
-        assert_eq!(place(CallSite { function: None, ..site }).as_deref(), Some("ring.c:12"));
+        let place_of = |site| text_of(site).map(|text| text.place);
+        assert_eq!(place_of(site.clone()).as_deref(), Some("exchange (ring.c:12)"));
+        assert_eq!(place_of(CallSite { line: None, ..site.clone() }).as_deref(), Some("exchange (ring.c)"));
+        assert_eq!(place_of(CallSite { file: None, ..site.clone() }).as_deref(), Some("exchange"));
+        assert_eq!(place_of(CallSite { function: None, ..site }).as_deref(), Some("ring.c:12"));
         assert_eq!(text_of(CallSite::default()), None);
     }
 

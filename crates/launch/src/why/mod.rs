@@ -26,6 +26,7 @@ use conclusion::conclude;
 use needs::RankFacts;
 pub use standstill::Standstill;
 use words::FlowNames;
+pub use words::place;
 
 /// The most ranks whose lines are all printed; of more ranks only those in findings are.
 const MOST_RANKS: usize = 128;
@@ -159,7 +160,7 @@ fn explain_rank(rank: &RankReport, names: &FlowNames, code: &mut Code) -> RankEx
 
 impl RankExplanation {
     fn in_short(&self) -> String {
-        match words::place(&self.site) {
+        match place(&self.site) {
             Some(place) => format!("{}, in {place}", self.doing),
             None => self.doing.clone(),
         }
