@@ -15,8 +15,12 @@ pub const FINALIZE_GRACE: Duration = Duration::from_secs(10);
 /// The longest interval between two requests; the interval doubles up to it.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(80);
 
-/// The time between the two reports that prove a standstill.
-const BETWEEN_PROOFS: Duration = Duration::from_secs(5);
+/// The time between the two reports that prove a standstill. Ranks that wait look around once per second, so no time here
+/// is a whole number of seconds: a report would often find a rank awake.
+const BETWEEN_PROOFS: Duration = Duration::from_millis(5_300);
+/// The time from the call of `MPI_Finalize` to the first request. The waits of the other ranks may have begun a
+/// moment later.
+const BEFORE_FIRST: Duration = Duration::from_millis(10_400);
 
 /// The schedule of the launcher's requests.
 #[derive(Debug, Default)]
@@ -32,8 +36,7 @@ pub struct FinalizeWatch {
 impl FinalizeWatch {
     /// Notes that a rank has called `MPI_Finalize`.
     pub fn begin(&mut self, now: Instant) {
-        // The waits of the other ranks may have begun a moment later.
-        self.next.get_or_insert((now + FINALIZE_GRACE + FINALIZE_GRACE / 10, FINALIZE_GRACE));
+        self.next.get_or_insert((now + BEFORE_FIRST, FINALIZE_GRACE));
     }
 
     /// Returns the time of the next request.
@@ -54,13 +57,20 @@ impl FinalizeWatch {
         if !std::mem::take(&mut self.has_asked) {
             return None;
         }
-        let found = Standstill::find(report, FINALIZE_GRACE);
+        self.compare(Standstill::find(report, FINALIZE_GRACE), now)
+    }
+
+    fn compare(&mut self, found: Option<Standstill>, now: Instant) -> Option<String> {
         let earlier = std::mem::replace(&mut self.found, found);
-        let found = self.found.as_ref()?;
-        if earlier.is_some_and(|earlier| found.is_as(&earlier)) {
+        if let (Some(found), Some(earlier)) = (&self.found, &earlier)
+            && found.is_as(earlier)
+        {
             return Some(found.why.clone());
         }
-        self.next = self.next.map(|(at, interval)| (at.min(now + BETWEEN_PROOFS), interval));
+        // Also a report without a standstill is soon followed by another: it may have found a rank awake for a moment.
+        if self.found.is_some() || earlier.is_some() {
+            self.next = self.next.map(|(at, interval)| (at.min(now + BETWEEN_PROOFS), interval));
+        }
         None
     }
 }
@@ -81,6 +91,27 @@ mod tests {
             assert!(!watch.is_due(at - Duration::from_millis(1)) && watch.is_due(at));
             waited.push((at - start).as_secs());
         }
-        assert_eq!(waited, [11, 21, 41, 81, 161, 241]);
+        assert_eq!(waited, [10, 20, 40, 80, 160, 240]);
+    }
+
+    #[test]
+    fn a_standstill_that_one_report_misses_is_proved_by_the_next_two() {
+        let (mut watch, start) = (FinalizeWatch::default(), Instant::now());
+        watch.begin(start);
+        assert!(watch.is_due(start + BEFORE_FIRST));
+        let mut now = start + BEFORE_FIRST;
+        for report in [Some("a"), None, Some("a"), Some("b")] {
+            assert_eq!(watch.compare(report.map(Standstill::of_words), now), None);
+            assert_eq!(watch.deadline(), Some(now + BETWEEN_PROOFS));
+            now += BETWEEN_PROOFS;
+            assert!(watch.is_due(now));
+        }
+        assert_eq!(watch.compare(Some(Standstill::of_words("b")), now).as_deref(), Some("b"));
+        // Without a standstill in two reports it waits for the long interval.
+        let (mut watch, now) = (FinalizeWatch::default(), start + BEFORE_FIRST);
+        watch.begin(start);
+        assert!(watch.is_due(now));
+        assert_eq!(watch.compare(None, now), None);
+        assert_eq!(watch.deadline(), Some(now + FINALIZE_GRACE));
     }
 }

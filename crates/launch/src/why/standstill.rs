@@ -50,6 +50,14 @@ impl Standstill {
         Some(Standstill { why: explain(report).conclusion.swap_remove(0), ranks })
     }
 
+    /// Returns a standstill of one rank that waits for what these words name.
+    #[cfg(test)]
+    pub fn of_words(why: &'static str) -> Standstill {
+        let operation = WaitOperation::Other { what: why.into(), peer: None };
+        let ranks = vec![RankStandstill { rank: 0, waits: vec![vec![operation]], traffic: Vec::new() }];
+        Standstill { why: why.into(), ranks }
+    }
+
     /// Returns true if nothing has moved since an earlier standstill.
     pub fn is_as(&self, earlier: &Standstill) -> bool {
         self.ranks == earlier.ranks
