@@ -20,8 +20,8 @@ pub struct Allocation {
 /// Variables of which one is set in an allocation.
 pub(crate) const ALLOCATION_VARIABLES: [&str; 3] = ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS"];
 
-/// A step of one process that may use all processors of its node and takes none from others. It is
-/// unbuffered, because otherwise srun passes on only whole lines of output.
+/// The command that runs one process on a node. The process may use all processors of the node and takes none
+/// from other steps. Without `--unbuffered`, srun passes on only whole lines.
 const SRUN: &str = "srun --unbuffered --nodes=1 --ntasks=1 --overlap --mpi=none --cpu-bind=none --nodelist";
 
 /// Reads the variables through `get`, and the file that one of them names through `read`.
@@ -68,7 +68,7 @@ fn host(name: String, ranks: u32) -> NamedHost {
     NamedHost { name, ranks: Some(ranks), most: None }
 }
 
-/// Returns the hosts in the order of their first mention, with the sums of their numbers.
+/// Returns the hosts in the order of their first mention, each with the sum of its numbers of ranks.
 fn counted<'a>(all: impl IntoIterator<Item = (&'a str, u32)>) -> Vec<NamedHost> {
     let mut hosts: Vec<NamedHost> = Vec::new();
     for (name, number) in all {

@@ -25,8 +25,8 @@ pub use mapping::{BindTo, MapBy};
 pub use slots::Slots;
 pub use unit::Unit;
 
-/// The time that a start waits, for all cores together, to learn which users hold names at which no process
-/// listens.
+/// The longest wait of a start for cores whose names are bound while no process listens at them yet. It is
+/// one limit for all cores.
 const HOLDERS_TIME: Duration = Duration::from_millis(50);
 
 /// The policy by which ranks are bound to processors.
@@ -139,7 +139,7 @@ impl Binding {
             || Topology::discover().map_err(|error| format!("the processors of this host: {error}"));
         match &policy.0 {
             Policy::None => Ok(Default::default()),
-            // A group whose time is limited shares its processors with others; and a single rank needs no
+            // A control group with a CPU quota shares its processors with others. A single rank needs no
             // share.
             Policy::Auto if ranks < 2 || topology::quota().is_some() => Ok(Default::default()),
             Policy::Auto => {

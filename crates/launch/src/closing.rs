@@ -42,8 +42,8 @@ impl Launcher {
         }
     }
 
-    /// Writes the rest while the reader takes it. After a signal or the time limit a reader has a moment for
-    /// each portion, and the rest is lost.
+    /// Writes the remaining output as fast as the reader accepts it. After a signal or the time limit, a
+    /// reader that accepts nothing for [`GRACE`] loses the rest.
     pub(super) fn write_rest(&mut self) {
         self.queries = None;
         let asked = self.passed_on.is_some() || self.status == Some(TIMED_OUT);

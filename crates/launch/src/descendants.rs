@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
-/// The number of kills that a process survives before it counts as one that cannot be ended.
+/// The number of kills after which a process that still exists counts as one that cannot be ended.
 const ROUNDS: u32 = 100;
 
 /// A process's parent and start, from `/proc/PID/stat`.

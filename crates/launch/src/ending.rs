@@ -120,14 +120,14 @@ impl Launcher {
         }
     }
 
-    /// Asks ranks for their state, and prints the answer when it comes.
+    /// Asks ranks for their state, and has the answer printed for the user.
     fn ask_for_a_person(&mut self) {
         self.is_answer_wanted = true;
         self.ask(|queries, hosts, ranks| queries.ask_own(true, hosts, ranks));
     }
 
     fn handle_own_answer(&mut self, report: &JobReport, now: Instant) {
-        // A time limit also ends programs that do not use the library.
+        // Without a rank that has initialised there is nothing to explain after a time limit.
         let is_parallel = report.ranks.iter().any(|rank| rank.state == "initialised");
         if mem::take(&mut self.is_answer_wanted) && (is_parallel || !self.is_timed_out) {
             self.output.say(&why::explain(report).text());
@@ -193,8 +193,8 @@ impl Launcher {
         self.tell_host_of(rank, Order::Kill { rank });
     }
 
-    /// Handles a rank that is about to end, and others with it. The job ends too if no rank with possible
-    /// work is left.
+    /// Handles a rank that is about to end and has aborted the ranks `series`. Ends those, or the job if no
+    /// other rank is left or failures end it.
     ///
     /// # Errors
     /// Fails with a text that says, after `rank N `, which rule the rank broke.

@@ -37,7 +37,7 @@ impl fmt::Display for Stream {
     }
 }
 
-/// The source that a descriptor stands for.
+/// A source of events that a descriptor in the set stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The socket to the supervisor.
@@ -64,9 +64,9 @@ pub enum Source {
     Incoming(u32),
     /// Room for data to the agent on a host, or in an agent to the launcher.
     Outgoing(u32),
-    /// The end of a rank that its launcher has not started.
+    /// The end of a rank that was not started by its launcher.
     Adopted(u32),
-    /// The end of a process that has started ranks in this one's place.
+    /// The end of a process that has started ranks instead of the launcher.
     Starter(u32),
     /// A socket at which ranks or agents arrive, for a job that another launcher has started.
     JoinListener(u32),
@@ -76,7 +76,7 @@ pub enum Source {
     JobListener,
     /// The link to another job.
     JobLink(u32),
-    /// A name that other jobs find here.
+    /// The listener of a name that other jobs find here.
     Announced(u32),
     /// A search for a name in other jobs.
     Search(u32),

@@ -1,5 +1,5 @@
-//! Operations that ranks gave up as they finished, reported once for the job, because most often all ranks
-//! forget the same ones.
+//! Operations that ranks gave up as they finished. They are reported once for the job, because most often all
+//! ranks forget the same ones.
 
 use std::collections::BTreeMap;
 

@@ -13,7 +13,8 @@ pub struct NamedHost {
     pub name: String,
     /// The number of its ranks; `None`: the ranks are spread evenly.
     pub ranks: Option<u32>,
-    /// The most ranks that it takes, once all hosts have their number; `None`: no more than that.
+    /// The most ranks that it takes once all hosts have their number; `None`: it takes no more than its
+    /// number.
     pub most: Option<u32>,
 }
 
@@ -126,9 +127,8 @@ pub fn capacity(hosts: &[NamedHost]) -> Result<Option<u32>, String> {
     Ok((!numbers.is_empty()).then_some(sum))
 }
 
-/// Places `size` ranks, at least 1. It fills the hosts up to their numbers, then up to their maximum, or
-/// spreads evenly if they have no numbers. A host for which nothing is left has no rank, until one is spawned
-/// there.
+/// Places `size` ranks, at least 1. It fills the hosts up to their numbers, then up to their maximum. Without
+/// numbers it spreads the ranks evenly. A host that gets no rank here has none until one is spawned there.
 ///
 /// # Errors
 /// Fails with a text that describes the error.

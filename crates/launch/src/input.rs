@@ -1,8 +1,10 @@
-//! Standard input of the ranks that get it, usually rank 0, if they cannot have the launcher's own.
+//! The launcher's standard input, passed on to the ranks that get it (usually rank 0), if they cannot inherit
+//! it.
 //!
-//! The ranks of this machine are in the background of the terminal and would be stopped for reading it; those
-//! of another host have no terminal. So the launcher reads and passes on, never more than each host has room
-//! for. A single rank on this machine inherits any other input, so that nothing is read too far.
+//! Ranks of this machine are in the background of the terminal, which would stop them for reading it. Ranks
+//! of another host have no terminal. So the launcher reads the input and passes it on, never more than each
+//! host has room for. A single rank on this machine inherits any other input, so that the launcher reads
+//! nothing ahead.
 
 use std::os::fd::OwnedFd;
 use std::str::FromStr;
@@ -59,7 +61,7 @@ impl FromStr for InputTo {
 }
 
 impl InputTo {
-    /// Returns true if a rank that is started with the job gets it.
+    /// Returns true if a rank that is started with the job gets standard input.
     pub fn has(&self, rank: u32) -> bool {
         match self {
             InputTo::None => false,
@@ -68,7 +70,7 @@ impl InputTo {
         }
     }
 
-    /// Returns the rank that gets it alone.
+    /// Returns the rank that alone gets standard input.
     pub fn single(&self) -> Option<u32> {
         match self {
             InputTo::Ranks(series) => match series[..] {
@@ -96,7 +98,7 @@ impl InputTo {
 #[derive(Debug)]
 pub struct Input {
     terminal: bool,
-    /// The number of ranks that get it and have not started.
+    /// The number of ranks that get the input and have not started.
     to_start: u32,
     sent: u64,
     /// The hosts whose ranks take it, with the bytes that they took.
@@ -105,8 +107,7 @@ pub struct Input {
     look_at: Option<Instant>,
 }
 
-/// Returns the input that the one rank of this machine that gets it inherits, unless it must be fed.
-///
+/// Returns the input that the one rank of this machine that gets it can inherit; none if it must be fed.
 /// # Errors
 /// Fails as dup(2) does.
 pub fn inherited(to: &InputTo) -> std::io::Result<Option<OwnedFd>> {
@@ -116,7 +117,7 @@ pub fn inherited(to: &InputTo) -> std::io::Result<Option<OwnedFd>> {
 }
 
 impl Input {
-    /// Returns the input to be passed on to these ranks of the job once they are started.
+    /// Returns the input to be passed on to those ranks of the job that get it, once they are started.
     pub fn new(to: &InputTo, info: &JobInfo) -> Input {
         let terminal = rustix::termios::isatty(rustix::stdio::stdin());
         let ranks: Vec<u32> = (0..info.size).filter(|rank| to.has(*rank)).collect();
@@ -125,7 +126,7 @@ impl Input {
         Input { terminal, to_start: ranks.len() as u32, sent: 0, hosts, look_at: None }
     }
 
-    /// Notes that one of the ranks that get it has started.
+    /// Notes that one of the ranks that get the input has started.
     pub fn rank_started(&mut self) {
         self.to_start = self.to_start.saturating_sub(1);
         if self.to_start == 0 && !self.hosts.is_empty() {
@@ -133,7 +134,7 @@ impl Input {
         }
     }
 
-    /// Returns the hosts that take it.
+    /// Returns the hosts whose ranks take the input.
     pub fn hosts(&self) -> Vec<usize> {
         self.hosts.iter().map(|(host, _)| *host).collect()
     }
@@ -152,7 +153,7 @@ impl Input {
         FEED_ROOM.saturating_sub(least.map_or(0, |taken| self.sent - taken) as usize)
     }
 
-    /// Resumes reading if there was no room and is some now.
+    /// Resumes reading if there was no room before and there is some now.
     fn look_with_more_than(&mut self, room: usize) {
         if room == 0 && self.room() > 0 {
             self.look_at = Some(Instant::now());
@@ -164,7 +165,7 @@ impl Input {
         self.look_at
     }
 
-    /// Notes that all ranks of a host that get it have taken these bytes.
+    /// Notes that all ranks of a host that get the input have taken these bytes.
     pub fn give_room(&mut self, host: usize, bytes: u32) {
         let (room, sent) = (self.room(), self.sent);
         if let Some((_, taken)) = self.hosts.iter_mut().find(|(other, _)| *other == host) {
@@ -186,7 +187,7 @@ impl Input {
         self.look_at = None;
         match events.add(rustix::stdio::stdin(), Source::Input, Ready::IN) {
             Ok(()) => None,
-            // It is a file.
+            // Standard input is a file, which is always readable.
             Err(_) => self.read(events),
         }
     }
@@ -219,7 +220,7 @@ impl Input {
         self.terminal && !group.is_ok_and(|group| group == rustix::process::getpgrp())
     }
 
-    /// Stops watching it.
+    /// Stops watching the input.
     pub fn close(&self, events: &Events) {
         events.remove(rustix::stdio::stdin());
     }

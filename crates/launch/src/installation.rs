@@ -19,8 +19,8 @@
 //!     PREFIX/include/mpich/mpi.h, openmpi/mpi.h    crates/mpi-abi/include/mpich/mpi.h, openmpi/mpi.h
 //! ```
 //!
-//! Owns both layouts. The libraries are one for each ABI of MPI and Canelé's own for C. Nothing else lies in
-//! their folder, so a search there finds no other library. Never reads the environment, and never finds
+//! Owns both layouts. The libraries are one for each ABI of MPI, and Canelé's own for C. Their folder holds
+//! nothing else, so a search there finds no other library. Never reads the environment, and never finds
 //! another implementation's library.
 
 use std::ffi::OsString;
@@ -29,14 +29,15 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// The name that programs are linked with and that the dynamic linker looks for.
+/// The name of the standard ABI's library, with which programs are linked and for which the dynamic linker
+/// looks.
 pub const SONAME: &str = "libmpi_abi.so.1";
-/// The name that programs built for MPICH or Intel MPI look for.
+/// The library name that programs built for MPICH or Intel MPI look for.
 pub const MPICH_SONAME: &str = "libmpi.so.12";
 /// The name that Debian gives MPICH's library.
 const DEBIAN_MPICH_SONAME: &str = "libmpich.so.12";
 const MPICH_BUILT: &str = "libmpi.so";
-/// The name that programs built for Open MPI look for.
+/// The library name that programs built for Open MPI look for.
 pub const OPENMPI_SONAME: &str = "libmpi.so.40";
 const OPENMPI_BUILT: &str = "libopenmpi_abi.so";
 /// Canelé's own library for C: its name in a build, and the names that programs and the compiler's linker
@@ -47,27 +48,27 @@ const OWN_NAMES: [&str; 2] = ["libcanele.so.0", "libcanele.so"];
 pub const FORTRAN_SONAME: &str = "libcanele_fort.so.0";
 const FORTRAN_BUILT: &str = "libcanele_fort.so";
 const FORTRAN_NAMES: [&str; 2] = [FORTRAN_SONAME, FORTRAN_BUILT];
-/// The folder, beside the libraries, of modules that an administrator has compiled.
+/// The folder, beside the libraries, of Fortran modules that an administrator has compiled.
 const MODULES: &str = "fortran";
-/// The name that the compiler's linker looks for.
+/// The name that the compiler's linker looks for as the standard ABI's library.
 const LINK_NAME: &str = "libmpi_abi.so";
 /// The file, beside the libraries, that names the ABI for which programs are compiled by default.
 const DEFAULT_ABI: &str = "default-abi";
 /// The name of the standard's ABI.
 const STANDARD: &str = "standard";
-/// The name of the other ABIs' libraries for the linker, in a folder of each.
+/// The name that the linker looks for as the library of another ABI; each ABI has a folder of its own.
 const LINK_NAME_OF_OTHERS: &str = "libmpi.so";
 const HEADER: &str = "mpi.h";
 const SEARCHED: &str = "LD_LIBRARY_PATH";
-/// The variable that names the library that pip's mpi4py loads before any beside its Python, and the variable
-/// that names its ABI.
+/// The variable that names the library that pip's mpi4py loads first, before any library beside its Python.
+/// The second variable names the ABI of that library.
 const MPI4PY_LIBRARY: &str = "MPI4PY_LIBMPI";
 const MPI4PY_ABI: &str = "MPI4PY_MPIABI";
 
 /// The folder of a tree in which the header is written.
 const SOURCE_INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include");
 
-/// Returns the folder in which the library lies, and nothing else.
+/// Returns the folder that holds the libraries and nothing else.
 ///
 /// # Errors
 /// Fails with a text that names the searched places and a remedy.

@@ -1,6 +1,6 @@
 //! The job as its launcher knows it: ranks, names, cuts, and the addresses of ranks.
 //!
-//! Owns the messages of ranks that concern ranks of all hosts; answers are put in an out-tray. Never touches
+//! Owns the reactions to messages that concern ranks of several hosts, and queues the answers. Never touches
 //! a socket or a process, so tests need neither.
 
 mod cuts;
@@ -41,13 +41,13 @@ pub struct Job {
     /// The links of each further lane, from number 1.
     lanes: Vec<lanes::LaneLinks>,
     out_to_lanes: Vec<(LaneOf, FromLauncher)>,
-    /// Ranks that have finished, which the others do not know yet.
+    /// Ranks that have finished and of which the other ranks are not informed yet.
     finished: Vec<u32>,
-    /// Ranks of this job that are gone, which other jobs do not know yet.
+    /// Ranks of this job that are gone and of which other jobs are not informed yet.
     gone: Vec<(u32, RankEnd)>,
-    /// True once ranks that another launcher has started know that all have finished.
+    /// True once adopted ranks are informed that all ranks have finished.
     over_reported: bool,
-    /// The operations that ranks have given up at their end.
+    /// The operations that ranks gave up as they finished.
     pub given_up: GivenUp,
     /// The links with ranks of other jobs.
     pub(super) elsewhere: ElsewhereLinks,
@@ -136,7 +136,7 @@ impl Job {
         (0..self.info.ranks()).filter(gone).map(|rank| (rank, self.member(rank).end())).collect()
     }
 
-    /// Takes the ranks of this job that are gone, to tell other jobs.
+    /// Takes the ranks of this job that are gone and of which other jobs must be informed.
     pub fn take_gone(&mut self) -> Vec<(u32, RankEnd)> {
         mem::take(&mut self.gone)
     }
@@ -150,7 +150,7 @@ impl Job {
         }
     }
 
-    /// Returns true if ranks have finished and the others do not know yet.
+    /// Returns true if there are finished ranks of which the other ranks are not informed yet.
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }
@@ -166,7 +166,7 @@ impl Job {
         }
     }
 
-    /// Sends the finished ranks in parts that a message can hold.
+    /// Sends a rank the finished ranks, in messages of bounded length.
     fn send_finished(&mut self, to: u32, series: &[(u32, u32)]) {
         for part in series.chunks(MOST_SERIES) {
             self.send(to, FromLauncher::Finished { ranks: part.to_vec() });
@@ -177,7 +177,7 @@ impl Job {
         self.out.push((to, message));
     }
 
-    /// Handles a message of rank `from`, whose host has handled its own part.
+    /// Handles a message of rank `from`. The rank's host has handled its own part before.
     ///
     /// # Errors
     /// Fails with a text that says, after `rank N `, which rule the rank broke. No other rank was harmed.
@@ -233,7 +233,7 @@ impl Job {
             | ToLauncher::Abandon { .. }
             | ToLauncher::Announce { .. }
             | ToLauncher::FindElsewhere { .. } => {}
-            // These concern one host alone.
+            // These messages concern one host alone.
             ToLauncher::Links(_)
             | ToLauncher::Lane { .. }
             | ToLauncher::Trace
@@ -334,12 +334,14 @@ impl Job {
             !waiting.is_empty()
         });
         self.tell_over();
-        // A failure ends the ranks connected with it, which is handled after this.
+        // The launcher ends the connected ranks after this call, so a failure leaves the connections as they
+        // are.
         let world = self.info.world_of(rank);
         if failure.is_none() && !world.clone().any(|rank| self.runs(rank)) {
             self.worlds.remove_world(world.start);
         }
-        // A job may spawn any number of ranks, so their data is freed; that of ranks of the start is kept.
+        // The job frees the data of spawned ranks, because it may spawn any number of them. It keeps the data
+        // of ranks of the start.
         if rank >= self.info.size {
             self.member_mut(rank).addresses = None;
             self.links.retain(|(one, other)| *one != rank && *other != rank);
@@ -347,8 +349,8 @@ impl Job {
         failure
     }
 
-    /// Lets ranks that another launcher has started end, once all ranks have finished or ended, spawned ones
-    /// included.
+    /// Lets ranks that another launcher has started end, once all ranks (also spawned ones) have finished or
+    /// ended.
     fn tell_over(&mut self) {
         let is_done = |member: &Member| member.finished || member.exit.is_some() || member.is_elsewhere;
         if !self.info.joined || self.over_reported || !self.members.iter().all(is_done) {
@@ -360,8 +362,8 @@ impl Job {
         }
     }
 
-    /// Tells every rank that is in the library, once. Finished ranks are reported later and together: with a
-    /// message to every rank for each end, the end of a job would cost as many messages as it has pairs.
+    /// Informs every rank that is in the library, once. Finished ranks are reported later and together: with
+    /// one message to every rank for each end, the messages would grow with the square of the ranks.
     fn tell_gone(&mut self, rank: u32, how: RankEnd) {
         if mem::replace(&mut self.member_mut(rank).end_reported, true) {
             return;

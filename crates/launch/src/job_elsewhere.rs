@@ -1,7 +1,7 @@
 //! Links between ranks of this job and ranks of other jobs that are reached over sockets: each gets the
 //! addresses of the other.
 //!
-//! Owns the progress of each pair. It does not know which launcher a message passes.
+//! Owns the progress of each pair. It does not know over which launcher a message travels.
 
 use std::collections::HashSet;
 
@@ -20,13 +20,13 @@ pub struct Reachable {
     pub rails: Vec<RailAddress>,
 }
 
-/// Pairs of ranks, that of this job first, of which one asks for a link.
+/// Pairs of ranks, of which one asks for a link; the rank of this job comes first.
 #[derive(Debug, Default)]
 pub(super) struct ElsewhereLinks {
     out: Vec<Reachable>,
-    /// Pairs for which the other job has the addresses of the first rank.
+    /// Pairs whose first rank's addresses were sent to the other job.
     sent: HashSet<(u32, u32)>,
-    /// Pairs whose first rank has the addresses of the other.
+    /// Pairs whose first rank was informed of the other's addresses.
     told: HashSet<(u32, u32)>,
 }
 

@@ -22,7 +22,7 @@ pub enum JobHosts {
 }
 
 impl JobHosts {
-    /// Returns the ranks of this host, to be changed, if the job has no agents.
+    /// Returns the ranks of this host, to be changed; none if the job has agents.
     pub fn here_mut(&mut self) -> Option<&mut HostRanks> {
         match self {
             JobHosts::Here(host_ranks) => Some(host_ranks),
@@ -46,8 +46,8 @@ impl JobHosts {
         }
     }
 
-    /// Prepares a host for ranks of the job, whose description is now `info`; returns true if it had none
-    /// before.
+    /// Prepares a host for ranks of the job, whose description is now `info`. Returns true if its agent is
+    /// started for them.
     pub fn start_later(&mut self, host: usize, info: &JobInfo, events: &Events) -> bool {
         match self {
             JobHosts::Here(_) => false,

@@ -38,7 +38,7 @@ pub struct LauncherSettings {
     pub timeout: Option<Duration>,
     /// True if hosts were named, so messages name them too.
     pub name_hosts: bool,
-    /// True if it reports at the end how each rank ended.
+    /// True if the launcher reports at the end how each rank ended.
     pub report_exits: bool,
 }
 
@@ -56,28 +56,28 @@ pub struct Launcher {
     pub(super) input: Option<Input>,
     pub(super) job: Job,
     pub(super) hosts: JobHosts,
-    /// Other jobs, and ports.
+    /// The connections with other jobs, and the ports of this one.
     pub(super) connected: ConnectedJobs,
-    /// True for each host that has not made its last report.
+    /// True for each host that has not sent its last report.
     pub(super) open: Vec<bool>,
     /// The exit status; the first failure sets it.
     pub(super) status: Option<u8>,
     /// True once the time limit was reached: the job ends after the ranks' state is printed.
     pub(super) is_timed_out: bool,
-    /// True if the launcher's own request was made for a person: its answer is printed.
+    /// True if the answer to the launcher's own request must be printed for the user.
     pub(super) is_answer_wanted: bool,
     /// Detects ranks that finalise while others wait for them.
     pub(super) finalize_watch: FinalizeWatch,
-    /// The last signal passed on that usually ends a program.
+    /// The last signal that was passed on and that usually ends a program.
     pub(super) passed_on: Option<u8>,
-    /// True once SIGQUIT has come, and was answered with the ranks' state.
+    /// True once the launcher has answered SIGQUIT with the ranks' state.
     pub(super) has_quit: bool,
     pub(super) ending: bool,
     /// The number of ranks of the start whose programs do not run yet.
     pub(super) unstarted: u32,
     /// Worlds whose ranks are being started.
     pub(super) spawns: Spawns,
-    /// The time at which ranks last learned which others have finished.
+    /// The time of the last report of finished ranks to the other ranks.
     pub(super) finished_told: Option<Instant>,
     /// The trace of the ranks, if they are traced.
     pub(super) trace: Option<Trace>,
@@ -85,13 +85,13 @@ pub struct Launcher {
     pub(super) has_told_unjoined: bool,
 }
 
-/// Describes the effect of a failure; no rank ends if jobs go on.
+/// Describes the effect of a failure, or says that the other ranks go on.
 pub(super) fn then(extent: Option<&Extent>) -> String {
     extent.map_or_else(|| "the others go on".to_owned(), Extent::to_string)
 }
 
 impl Launcher {
-    /// Returns a launcher of the ranks that `hosts` have begun to start.
+    /// Returns a launcher for the hosts that `start` starts.
     ///
     /// # Errors
     /// Fails with any error of the system, most likely for lack of descriptors.
@@ -154,7 +154,7 @@ impl Launcher {
 
     /// Runs the job to its end. Returns the exit status.
     pub fn run(mut self) -> u8 {
-        // These are reports made during the construction of hosts, about ranks that could not be started.
+        // These reports come from the start of the hosts, about ranks that could not be started.
         self.deliver();
         while !self.hosts.is_over() {
             for (source, ready) in self.events.wait(self.deadline()) {
@@ -179,7 +179,7 @@ impl Launcher {
     fn handle(&mut self, source: Source, ready: Ready) {
         match source {
             Source::Signals => self.handle_signals(),
-            // Writing follows in any case.
+            // Output is written after all events anyway.
             Source::Sink(_) => {}
             Source::Input => {
                 let bytes = self.input.as_mut().and_then(|input| input.read(&self.events));
@@ -200,7 +200,7 @@ impl Launcher {
         }
     }
 
-    /// Makes all hosts report the state of their ranks, if `ask` gives the order.
+    /// Gives all hosts the order that `ask` returns, to report the state of their ranks.
     pub(super) fn ask(&mut self, ask: impl FnOnce(&mut Queries, usize, u32) -> Option<Order>) {
         let hosts = self.open.iter().filter(|open| **open).count();
         let ranks = self.info().ranks();
@@ -318,7 +318,7 @@ impl Launcher {
         }
     }
 
-    /// Handles a cut: a rank's memory or program is corrupted, which is a failure of the job, though no rank
+    /// Handles a cut. The memory or program of a rank is corrupted, so the job has failed although no rank
     /// has died.
     fn handle_cut(&mut self, cut: &Cut) {
         let stop = self.info().on_failure == OnFailure::Stop;
@@ -339,7 +339,7 @@ impl Launcher {
             RankFailure::Killed(signal) if self.passed_on == Some(*signal) => {
                 (stop.then_some(Extent::Job), stop.then(|| format!("ended by {}", SignalName(*signal))))
             }
-            // This is as for any program in a pipe whose reader has gone.
+            // A program in a pipe ends so when its reader has gone.
             RankFailure::Killed(13) if self.output.is_broken() => (stop.then_some(Extent::Job), None),
             _ => {
                 let extent = stop.then(|| self.extent_of_failure(&[rank]));

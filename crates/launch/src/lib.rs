@@ -20,10 +20,10 @@
 //!
 //! The ranks are children of a *supervisor*, a second small process. If the launcher is killed, the
 //! supervisor sees its socket close and kills everything below itself: as the sub-reaper it inherits every
-//! daemonised grandchild. If the supervisor is killed, the ranks die of their parent-death signal. The rest
-//! falls to the launcher, the next sub-reaper, which does the same. Killing both in one instant leaves
-//! daemonised grandchildren, and a rank below a shell until it next waits (invariant I19). Remote shells are
-//! supervised in the same way.
+//! daemonised grandchild. If the supervisor is killed, the ranks die of their parent-death signal. The
+//! launcher, the next sub-reaper, then kills the processes that are left. If both are killed in one instant,
+//! daemonised grandchildren remain, and so does a rank below a shell until that shell next waits (invariant
+//! I19). Remote shells are supervised in the same way.
 
 #![forbid(unsafe_code)]
 

@@ -19,14 +19,14 @@ pub struct Member {
     pub finished: bool,
     /// The way in which its process ended.
     pub exit: Option<Exit>,
-    /// True if it is ended because of another rank's failure: it was spawned with one that could not be
-    /// started, or one has aborted it.
+    /// True if the rank is ended because of another one: it was spawned with a rank that could not be
+    /// started, or another rank has aborted it.
     pub unwanted: bool,
     /// The violation, if it broke the rules.
     pub broken: Option<String>,
     /// The addresses at which it listens.
     pub(super) addresses: Option<Vec<RailAddress>>,
-    /// True if its end was reported to the other ranks, or is about to be.
+    /// True if the other ranks are informed of its end, or are about to be.
     pub(super) end_reported: bool,
     /// True for a rank of another job.
     pub is_elsewhere: bool,
@@ -35,7 +35,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// Returns one word for lists.
+    /// Returns the state of the rank as one word for lists.
     pub fn state(&self) -> &'static str {
         match self {
             Member { exit: Some(_), .. } => "ended",
@@ -51,7 +51,7 @@ impl Member {
         self.initialised && !self.finished && self.exit.is_none()
     }
 
-    /// Returns the way in which it ended, as the others are told.
+    /// Returns the way in which the rank ended, as other ranks are informed of it.
     pub(super) fn end(&self) -> RankEnd {
         match *self {
             Member { gone: Some(how), .. } => how,

@@ -23,16 +23,16 @@ pub struct Output {
     files: OutputFiles,
     hosts: Vec<String>,
     sinks: [Sink; 2],
-    /// The bytes taken from each host and stream for which the host has not got room again.
+    /// The bytes taken from each host and stream for which the host has not got new room yet.
     owed: Vec<[u32; 2]>,
-    /// True if hosts know that this stream has no reader.
+    /// True if the hosts are informed that this stream has no reader.
     shut: [bool; 2],
     last_message: String,
 }
 
 impl Output {
     /// Returns the output for the ranks of `hosts` in the form of `spec`, into `files` if it names any. With
-    /// `out`, standard output goes there.
+    /// `out`, standard output goes to that descriptor.
     pub fn new(spec: OutputSpec, files: OutputFiles, hosts: Vec<String>, out: Option<OwnedFd>) -> Output {
         let mut output = Output {
             spec,
@@ -68,7 +68,7 @@ impl Output {
         self.sinks[Stream::Error as usize].say(&self.last_message);
     }
 
-    /// Names the folders that were made for what the ranks print.
+    /// Reports the folders that were made for the files of the ranks' output.
     fn say_new_folders(&mut self) {
         if let Some(text) = self.files.new_folders() {
             self.say(&text);
@@ -102,7 +102,7 @@ impl Output {
     pub fn put_remark(&mut self, host: usize, bytes: &[u8]) {
         let label = format!("[{}] ", self.hosts[host]);
         if self.sinks[Stream::Error as usize].is_congested() {
-            // There is no back-pressure through the shell, and the stream has no reader.
+            // The remote shell passes on no back-pressure, and the stream has no reader.
             return;
         }
         let is_obeyed = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t');
@@ -147,7 +147,7 @@ impl Output {
         streams.filter_map(|(stream, sink)| Some((stream, sink.take_broken()?))).collect()
     }
 
-    /// Takes the message that output to a file was lost, if it was not reported.
+    /// Takes the message that output to a file was lost, if it was not taken before.
     pub fn take_lost(&mut self) -> Option<String> {
         self.files.take_lost()
     }

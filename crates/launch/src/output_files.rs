@@ -40,7 +40,7 @@ pub struct OutputFiles {
     lost: HashSet<PathBuf>,
     /// The text of the first error, until it is reported.
     unreported: Option<String>,
-    /// Folders that were made for the files, without those within them.
+    /// Folders that were made for the files. Folders within these are left out.
     new_folders: Vec<PathBuf>,
 }
 
@@ -114,7 +114,7 @@ impl OutputFiles {
         }
     }
 
-    /// Takes the message that output was lost, if it was not reported.
+    /// Takes the message that output was lost, if it was not taken before.
     pub fn take_lost(&mut self) -> Option<String> {
         self.unreported.take()
     }
@@ -130,7 +130,7 @@ fn create(path: &Path) -> io::Result<Option<PathBuf>> {
     File::create(path).map(|_| new.map(Path::to_owned))
 }
 
-/// Opens a file to write at its end. The file of a spawned rank must be created.
+/// Opens a file to write at its end. Files of spawned ranks are created here.
 fn append(path: &Path) -> io::Result<File> {
     let open = || OpenOptions::new().append(true).create(true).open(path);
     open().or_else(|error| match path.parent().filter(|_| error.kind() == io::ErrorKind::NotFound) {

@@ -1,5 +1,5 @@
-//! A line that a process of the launcher prints itself, if no launcher or agent passes it on. Owns the way to
-//! standard error; never waits for its reader.
+//! A line that a process of the launcher prints itself because no launcher or agent passes it on. Owns the
+//! write to standard error; never waits for its reader.
 
 use std::io;
 

@@ -49,8 +49,8 @@ pub struct Plan {
     /// True if a debugger attaches to the ranks first: none joins the job before
     /// [`Order::Admit`](crate::host_ranks::Order::Admit).
     pub is_held: bool,
-    /// For a plan of spawned ranks, their place in their job. The ranks to be started here run its one
-    /// program.
+    /// The place of spawned ranks in their job, for a plan of spawned ranks. The ranks to be started here run
+    /// the plan's one program.
     pub spawned: Option<SpawnedPlace>,
 }
 
@@ -97,7 +97,7 @@ impl Plan {
         self.programs.iter().position(runs).expect("the rank is below the plan's size")
     }
 
-    /// Returns the first rank of the programs.
+    /// Returns the first rank that runs one of the programs.
     fn first_of_all(&self) -> u32 {
         self.spawned.as_ref().and_then(|_| self.here.first()).unwrap_or_default()
     }
@@ -112,7 +112,7 @@ impl Plan {
         self.here.place(rank).expect("the rank is to be started here")
     }
 
-    /// Returns the place in the job that `rank`, to be started here, gets.
+    /// Returns the place in the job that the process of `rank` gets. The rank must be one to be started here.
     pub fn place(&self, rank: u32) -> RankPlace {
         let number = self.number(rank);
         match &self.spawned {
@@ -126,8 +126,8 @@ impl Plan {
         }
     }
 
-    /// Looks for the program of spawned ranks in the directories that were named for it. Called on their
-    /// host.
+    /// Looks for the program of spawned ranks in the directories that were named for it. It is called on the
+    /// host of the ranks.
     pub fn find_program(&mut self) {
         let Some(place) = self.spawned.as_ref().filter(|place| !place.path.is_empty()) else { return };
         for program in &mut self.programs {

@@ -1,10 +1,10 @@
 //! Requests about a running job, made by `canele info --job` and `canele why` over an abstract Unix socket,
 //! or by its launcher itself.
 //!
-//! Owns the listening socket, the requests, the answers being written, and the shape of an answer. It is a
-//! line of JSON for the job and one for each rank, written as they are read, so that no job is too large.
-//! Only the user who runs the job (and root) gets an answer. Never waits for the asking process, nor for a
-//! rank.
+//! Owns the listening socket, the requests, the answers being written, and the shape of an answer. An answer
+//! is a line of JSON for the job and one for each rank. They are written as the asking process reads them, so
+//! that no job is too large. Only the user who runs the job (and root) gets an answer. Never waits for the
+//! asking process, nor for a rank.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use super::query_name::QueryName;
 use super::remote::HostRail;
 use super::why;
 
-/// The most requests answered at a time; further askers are told to come again.
+/// The most requests that are answered at a time; further asking processes get [`Busy`].
 const ANSWERS: usize = 16;
 /// The most connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
@@ -38,7 +38,7 @@ const LINES: usize = 64;
 const ASKERS_TIMEOUT: Duration = Duration::from_millis(50);
 /// The time that ranks have to answer the launcher itself, which asks once.
 const LAUNCHERS_TIMEOUT: Duration = Duration::from_secs(1);
-/// The additional time that a host has to send their counters.
+/// The additional time in which a host must send the counters of its ranks.
 const TRAVEL: Duration = Duration::from_millis(500);
 
 /// A report about a job.
@@ -104,8 +104,8 @@ pub struct RankReport {
     pub is_finalizing: bool,
     /// Its activity, in words.
     pub doing: String,
-    /// True if its counters are current; else they are the last ones that it wrote: before it slept, or at
-    /// the last request.
+    /// True if the counters are current. Otherwise they are the last ones that the rank wrote: before it
+    /// slept, or at the last request.
     pub current: bool,
     /// Its counters by name; empty before it has initialised.
     pub counters: serde_json::Map<String, serde_json::Value>,
@@ -169,7 +169,7 @@ impl JobReport {
     }
 }
 
-/// Groups by rail the parts that `parts` has by host.
+/// Groups the hosts' parts by rail; `parts` has them by host.
 fn rails(info: &JobInfo, parts: &[Vec<HostRail>]) -> Vec<RailReport> {
     let most = parts.iter().map(Vec::len).max().unwrap_or(0);
     let part = |place: usize| {
@@ -211,7 +211,7 @@ struct OwnQuestion {
 struct CounterQuery {
     /// The time at which it is answered with the available data.
     until: Instant,
-    /// The number of hosts that have not sent theirs.
+    /// The number of hosts that have not sent their counts.
     missing: usize,
     /// The counts of every rank.
     counts: Vec<Counts>,
@@ -223,7 +223,7 @@ impl CounterQuery {
         Self { until, missing: hosts, counts: vec![Counts::default(); ranks as usize] }
     }
 
-    /// Adds the counts of a host, whose ranks are these.
+    /// Adds the counts of a host's ranks, in the order of `ranks`.
     fn add(&mut self, ranks: impl Iterator<Item = u32>, counted: Vec<Counts>) {
         self.missing = self.missing.saturating_sub(1);
         for (rank, counted) in ranks.zip(counted) {
@@ -260,8 +260,8 @@ impl Queries {
         Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), own: None, questions: 0 })
     }
 
-    /// Accepts a request: if its user may know, returns the order for `hosts` to count the `ranks`. Askers
-    /// without a free place are told so.
+    /// Accepts a request. Returns the order for `hosts` to count the `ranks`, if the asking user may know the
+    /// answer. Asking processes without a free place get [`Busy`].
     pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
         let Some(place) = self.answers.iter().position(Option::is_none) else {
             self.refuse_waiting();
@@ -287,8 +287,8 @@ impl Queries {
         }
     }
 
-    /// Returns the next connection of this user or of root. Those of others are closed, a bounded number at a
-    /// time.
+    /// Returns the next connection of this user or of root. Connections of other users are closed, a bounded
+    /// number at a time.
     fn next_asker(&self) -> Option<OwnedFd> {
         for _ in 0..CLOSED_AT_A_TIME {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -301,7 +301,7 @@ impl Queries {
         None
     }
 
-    /// Handles the counts of a host, whose ranks are these.
+    /// Handles the counts of a host's ranks, in the order of `ranks`.
     pub fn handle_counts(&mut self, question: u32, ranks: impl Iterator<Item = u32>, counted: Vec<Counts>) {
         if let Some(own) = self.own.as_mut().filter(|own| own.question == question) {
             return own.counting.add(ranks, counted);
@@ -313,8 +313,8 @@ impl Queries {
         }
     }
 
-    /// Makes the launcher's own request; returns the order as [`accept`](Self::accept) does, unless one is
-    /// pending.
+    /// Makes the launcher's own request; returns the order as [`accept`](Self::accept) does. Returns none if
+    /// such a request is pending.
     pub fn ask_own(&mut self, has_places: bool, hosts: usize, ranks: u32) -> Option<Order> {
         if self.own.is_some() {
             return None;

@@ -1,5 +1,4 @@
-//! Texts for system calls that were refused and that a job needs. Owns the form of the text: the call, its
-//! use, a remedy.
+//! Texts for refused system calls that a job needs. Owns the form of the text: the call, its use, a remedy.
 
 use std::io;
 

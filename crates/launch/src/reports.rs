@@ -96,8 +96,8 @@ impl Launcher {
         }
     }
 
-    /// Prints the reason and ends the job. One such message is enough: several hosts may find the same
-    /// problem.
+    /// Prints the reason and ends the job. Later reasons are not printed, because several hosts may find the
+    /// same problem.
     fn end_saying(&mut self, text: &str, status: u8) {
         if !self.ending {
             self.output.say(text);
@@ -117,7 +117,7 @@ impl Launcher {
         self.go_on_without(&lost, &format!("host {name} was lost{with}: {why}"));
     }
 
-    /// Handles the death of a host's supervisor: the host's ranks are being killed.
+    /// Handles the death of a host's supervisor: the host then kills its ranks.
     fn supervisor_died(&mut self, host: usize, pid: u32) {
         let lost = self.end_ranks_of(host, Exit::Signal(Signal::KILL.as_raw() as u8));
         let on_host = self.on_host(host);
@@ -125,9 +125,9 @@ impl Launcher {
         self.go_on_without(&lost, &format!("the job's supervisor (process {pid}{on_host}) was killed{with}"));
     }
 
-    /// Handles two ranks that do not reach each other, though the agents of both are alive. If a job goes on
-    /// after failures, one of the two hosts must be given up. It is the same one whichever rank reports
-    /// first: the one with fewer ranks, else the later one.
+    /// Handles two ranks that cannot reach each other, though the agents of both are alive. If a job goes on
+    /// after failures, one of the two hosts must be given up. The choice does not depend on the rank that
+    /// reports first: it is the host with fewer ranks, else the later one.
     ///
     /// # Errors
     /// Fails as [`Job::handle`](super::job::Job::handle) does.
@@ -181,8 +181,8 @@ impl Launcher {
         lost
     }
 
-    /// Reports the event of a host that had these ranks. Ends the job or a part of it unless ranks of other
-    /// hosts may go on.
+    /// Reports `what` has happened to a host that had the ranks `lost`. Ends the job or a part of it unless
+    /// ranks of other hosts may go on.
     fn go_on_without(&mut self, lost: &[u32], what: &str) {
         let extent = match self.info().on_failure {
             _ if self.job.running().is_empty()

@@ -1,5 +1,5 @@
-//! The settings that all ranks of a job must have alike. Owns those of the first rank that has sent them, and
-//! the comparison.
+//! The settings that all ranks of a job must have alike. Owns the settings of the rank that sent them first,
+//! and the comparison.
 
 /// The settings of the first rank.
 #[derive(Debug, Default)]

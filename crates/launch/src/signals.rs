@@ -1,6 +1,6 @@
 //! The signals that the launcher passes on to its ranks, as an event like any other.
 //!
-//! Owns the handlers of the launcher's process (which is not the library: that installs none).
+//! Owns the signal handlers of the launcher's process. (The library installs no handlers.)
 
 use canele_sys::bounded_read::read_kernel;
 use std::io;

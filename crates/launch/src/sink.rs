@@ -35,8 +35,8 @@ pub struct Sink {
     stream: Stream,
     /// The stream that replaces the standard one.
     instead: Option<OwnedFd>,
-    /// The terminal of the stream, opened once more: without room, or stopped (^S), it does not delay the
-    /// launcher.
+    /// The terminal of the stream, opened once more. If it has no room, or is stopped (^S), writes to it do
+    /// not delay the launcher.
     terminal: Option<OwnedFd>,
     waiting: Vec<u8>,
     /// The writer of the last line, if it is unfinished.
@@ -54,7 +54,7 @@ pub struct Sink {
 /// The reason why a stream accepts no more data. Its waiting bytes are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// The reader of the pipe has gone: its choice, as for any program in a pipeline.
+    /// The reader of the pipe has gone, as any reader in a pipeline may.
     ReaderLeft,
     /// The system refused.
     Failed(Errno),
@@ -82,7 +82,7 @@ impl Sink {
         self.terminal.as_ref().map_or_else(|| self.fd(), AsFd::as_fd)
     }
 
-    /// Returns the stream's descriptor, as it was given.
+    /// Returns the descriptor of the stream as it was given to [`new`](Self::new).
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.instead.as_ref().map_or_else(|| standard(self.stream), AsFd::as_fd)
     }
@@ -98,7 +98,7 @@ impl Sink {
         self.broken.is_some()
     }
 
-    /// Takes the reason why output was lost, if it was not reported.
+    /// Takes the reason why output was lost, if it was not taken before.
     pub fn take_broken(&mut self) -> Option<Broken> {
         self.unreported.take()
     }

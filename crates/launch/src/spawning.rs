@@ -28,12 +28,13 @@ struct Spawn {
     first: u32,
     /// True if a debugger attaches to the ranks before they join the job.
     is_held: bool,
-    /// The result for each rank, once it is known: the reason why it was not started, or empty if it was.
+    /// The result for each rank, once it is known: empty if the rank was started, else the reason why it was
+    /// not.
     known: Vec<Option<String>>,
 }
 
 impl Launcher {
-    /// Adds ranks to the job, as one of its ranks requests.
+    /// Adds ranks to the job at the request of the rank `by`.
     pub(super) fn spawn(&mut self, (by, ticket): (u32, u64), programs: Vec<SpawnProgram>, parents: Vec<u32>) {
         let placed = match self.ending {
             true => Err("the job is ending".to_owned()),
@@ -72,8 +73,8 @@ impl Launcher {
         (0..).zip(&self.open).map(|(host, open)| *open || self.hosts.is_absent(host)).collect()
     }
 
-    /// Notes that a rank was started, or not, because of `why_not`. Once this is known for all ranks of its
-    /// world, its spawner gets the answer. A world that lacks a rank is ended.
+    /// Notes that a rank was started, or that it was not because of `why_not`. Once this is known for all
+    /// ranks of its world, its spawner gets the answer. A world that lacks a rank is ended.
     pub(super) fn handle_spawned(&mut self, rank: u32, why_not: Option<String>) {
         let holds =
             |spawn: &Spawn| (rank.checked_sub(spawn.first)).is_some_and(|n| (n as usize) < spawn.known.len());
@@ -119,8 +120,8 @@ fn shortened(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-/// Returns the host of each rank of these programs: of the allowed hosts that are still `open`, the one with
-/// the fewest running ranks.
+/// Returns the host of each rank of these programs. Each rank goes to the allowed host that is still `open`
+/// and has the fewest running ranks.
 ///
 /// # Errors
 /// Fails with the reason why there is none.

@@ -39,16 +39,17 @@ const TRACE_BYTES: &str = "CANELE_TRACE_BYTES";
 /// The bytes of memory for events by default.
 const DEFAULT_TRACE_BYTES: usize = 64 << 20;
 
-/// The number of descriptors of a host per rank: control socket, two outputs, inbox and event twice (to send,
-/// and used).
+/// The number of descriptors that a host needs per rank: the control socket, two outputs, and inbox and event
+/// each twice, once in a message and once in use.
 const PER_RANK: u64 = 7;
-/// The number of descriptors of the launcher per host: two streams and the output of its shell.
+/// The number of descriptors that the launcher needs per host: two streams and the standard error of the
+/// shell.
 const PER_HOST: u64 = 3;
 /// The number of descriptors for everything else.
 const BESIDES: u64 = 64;
 
-/// Runs the job that `spec` describes to its end and returns its exit status. This is 0, that of the first
-/// rank that failed (128 + n if signal n killed it), or 124 after the timeout.
+/// Runs the job that `spec` describes to its end and returns its exit status. The status is 0, that of the
+/// first rank that failed (128 + n if signal n killed it), or 124 after the timeout.
 ///
 /// # Errors
 /// Fails with a [`StartError`]; then no rank was started.
@@ -60,8 +61,8 @@ pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
 }
 
 /// Runs the job of a program that was started alone, the process `pid`. That process has started this one
-/// with a socket to itself as standard input. It is rank 0, and the processes that it starts are the others.
-/// Returns when all have ended.
+/// with a socket to itself as standard input. It is rank 0, and the processes that it starts are the other
+/// ranks. Returns when all of them have ended.
 ///
 /// # Errors
 /// Fails with [`StartError::Description`] if a variable or the profile is invalid. Fails with
@@ -134,7 +135,7 @@ struct Described {
     remark: Option<String>,
     info: JobInfo,
     tunables: Tunables,
-    /// The way to start agents, if hosts were named.
+    /// The remote shell that starts the agents, if hosts were named.
     shell: Option<RemoteShell>,
     files: OutputFiles,
     trace: Option<Trace>,
@@ -197,7 +198,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
 }
 
 /// Returns the number of lanes that a rank may have, if each host has as many processors as this one and
-/// binds its ranks alike. `binding` is that of this host's ranks; that of others is chosen later.
+/// binds its ranks in the same way. `binding` is that of this host's ranks. Other hosts choose theirs later.
 fn most_lanes(hosts: &[Host], bind: &BindPolicy, binding: &Binding) -> u8 {
     let most_ranks = hosts.iter().map(|host| host.ranks).max().unwrap_or(0);
     let of_policy = || bind.fewest_processors(&Topology::discover().ok()?, most_ranks);
@@ -205,7 +206,7 @@ fn most_lanes(hosts: &[Host], bind: &BindPolicy, binding: &Binding) -> u8 {
     lanes_for(bound.min(topology::usable() / most_ranks.max(1)))
 }
 
-/// Returns the number of lanes of a rank that has so many processors: as many, within the limits.
+/// Returns the number of lanes of a rank that has `processors` processors: one for each, within the limits.
 pub fn lanes_for(processors: u32) -> u8 {
     u8::try_from(processors).unwrap_or(MOST_LANES).clamp(1, MOST_LANES)
 }
@@ -227,7 +228,7 @@ fn universe(spec: &JobSpec, hosts: &[Host]) -> u32 {
 fn environment(spec: &JobSpec) -> Result<(Vec<(OsString, OsString)>, Tunables), String> {
     let mut environment = spec.environment.clone();
     if spec.trace.is_some() && std::env::var_os(TRACE_BYTES).is_none() {
-        // Variables of `--env` come after it.
+        // Variables of `--env` come after this one and replace it.
         environment.insert(0, (TRACE_BYTES.into(), DEFAULT_TRACE_BYTES.to_string().into()));
     }
     // The error is reported once here rather than by each rank.
@@ -252,7 +253,7 @@ fn directory_here(spec: &JobSpec) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// Returns the directory on other hosts, where the ranks start in the directory of the same name.
+/// Returns the directory in which ranks on other hosts start: the one with the same name as here.
 fn directory_there(spec: &JobSpec) -> Result<PathBuf, String> {
     let here = std::env::current_dir().map_err(|error| format!("this directory: {error}"))?;
     Ok(spec.directory.as_ref().map_or(here.clone(), |directory| here.join(directory)))

@@ -31,9 +31,10 @@ use super::plan::Plan;
 use beats::StarterBeats;
 use crowding::Crowding;
 
-/// The time for which force is tried before processes are given up that cannot be killed.
+/// The time for which the supervisor kills processes before it gives up those that cannot be killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time for which force is tried if the launcher is gone, since no process waits for the result.
+/// The time for which the supervisor kills processes if the launcher is gone: no process waits for the
+/// result.
 const KILL_TIMEOUT_WITHOUT_LAUNCHER: Duration = Duration::from_secs(60);
 
 /// Runs the supervisor. Its standard input is the socket to the launcher.
@@ -60,11 +61,11 @@ struct Supervisor {
     starter: String,
     /// True once the starter has announced its end.
     has_left: bool,
-    /// The time at which force follows.
+    /// The time at which the supervisor kills the processes that are left.
     force_at: Option<Instant>,
 }
 
-/// The error that the launcher is gone, so that everything else must end.
+/// The error that the launcher is gone, so that all other processes must end.
 struct LauncherGone;
 
 impl Supervisor {
@@ -100,7 +101,7 @@ impl Supervisor {
             self.wait(self.force_at);
             self.handle_children();
             if self.handle_messages().and_then(|()| self.send_waiting()).is_err() {
-                // The reader of the beats must see their end.
+                // A reader of the beats must see that they end.
                 self.beats = StarterBeats::default();
                 kill_all(0, KILL_TIMEOUT_WITHOUT_LAUNCHER);
                 if !self.has_left {
@@ -239,7 +240,8 @@ impl Supervisor {
         }
         let keep = control.as_ref().map(AsRawFd::as_raw_fd);
         prepare(&mut command, Preparation { keep, processors: processors.map(ProcessorSet::new) });
-        // The handle is dropped: ended children are reaped in one place, also those that other code started.
+        // The handle is dropped: all ended children, also those that other code started, are reaped in one
+        // place.
         let pid = command.spawn()?.id();
         if let Some(processors) = processors.filter(|_| plan.binding.is_tentative()) {
             self.crowding.watch(pid, processors, plan.report_bindings);
@@ -254,7 +256,7 @@ impl Supervisor {
         while rustix::io::read(&self.children, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
     }
 
-    /// Reaps all children that have ended, among them adopted grandchildren, and reports those that it
+    /// Reaps all children that have ended, also adopted grandchildren, and reports those that the supervisor
     /// started.
     fn handle_children(&mut self) {
         self.clear_signals();
@@ -263,7 +265,8 @@ impl Supervisor {
             self.crowding.forget(pid.as_raw_nonzero().get() as u32);
             ended.extend(self.running.remove(&pid).zip(exit_of(status)));
         }
-        // Of ranks found ended together the killed ones go first: the others may have ended because of them.
+        // Of ranks found ended together, the killed ones are reported first: the others may have ended
+        // because of them.
         ended.sort_by_key(|&(_, exit)| matches!(exit, Exit::Status(_)));
         self.to_say.extend(ended.into_iter().map(|(number, exit)| FromSupervisor::Exited { number, exit }));
     }
@@ -296,8 +299,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Sends all waiting messages, if the launcher still exists. Meanwhile the launcher's messages are read,
-    /// so that it goes on, and ignored.
+    /// Sends all waiting messages, if the launcher still exists. Meanwhile it reads and ignores the
+    /// launcher's messages, so that the launcher does not block.
     fn say_last_words(&mut self) {
         while self.send_waiting().is_ok() && !self.to_say.is_empty() {
             self.wait(None);

@@ -1,7 +1,8 @@
-//! A supervisor as the process that started it sees it.
+//! The supervisor's process, as the process that started it sees it.
 //!
-//! Owns the supervisor's process and the socket to it, and does its work if it dies: every process that
-//! starts a supervisor is a sub-reaper too. Never starts any other process itself.
+//! Owns the supervisor's process and the socket to it, and ends the processes below if the supervisor dies.
+//! For that, every process that starts a supervisor is a sub-reaper too. Never starts any other process
+//! itself.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,10 +25,10 @@ use super::plan::Plan;
 use super::refused::refused;
 use super::supervisor::{FromSupervisor, ToSupervisor};
 
-/// The additional time that the supervisor has to end everything before its work is done here.
+/// The additional time that the supervisor has to end everything. After it this process does so.
 pub const ENDING_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The interval at which a supervisor that does not read is resumed: it may be stopped again.
+/// The pause before a supervisor that does not read is resumed again: it may have been stopped once more.
 const RESUME_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// A supervisor process and its socket.
@@ -83,7 +84,7 @@ impl SupervisorHandle {
         self.process.id()
     }
 
-    /// Sends it a message, which it handles even if it has been stopped by a signal.
+    /// Sends the supervisor a message, which it handles even if a signal has stopped it.
     pub fn send(&self, message: &ToSupervisor, descriptors: &[BorrowedFd]) {
         // The supervisor always reads, so its queue is not full for long; if it is gone, its socket shows
         // that next.
@@ -99,15 +100,15 @@ impl SupervisorHandle {
         let _ = send_until_taken(attempt, wait_for_room);
     }
 
-    /// Resumes it. It is not reaped yet, so its number is still its own.
+    /// Resumes the supervisor. It is not reaped yet, so its number is still its own.
     fn resume(&self) {
         let _ = kill_process(Pid::from_child(&self.process), Signal::CONT);
     }
 
-    /// Returns its next message, if there is one.
+    /// Returns the supervisor's next message, if there is one.
     ///
     /// # Errors
-    /// Fails if it is gone.
+    /// Fails if the supervisor is gone.
     pub fn try_receive(&self) -> Result<Option<FromSupervisor>, Died> {
         match self.socket.try_receive() {
             Ok(received) => Ok(received.map(|(message, _)| message)),
@@ -119,20 +120,20 @@ impl SupervisorHandle {
     /// ended.
     pub fn take_over(&mut self) -> Vec<u32> {
         let since = descendants::started(self.pid());
-        // It may hang rather than be dead.
+        // The supervisor may hang rather than be dead.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let left = descendants::kill_all(since, ENDING_TIMEOUT);
         left.iter().map(|pid| pid.as_raw_nonzero().get() as u32).collect()
     }
 
-    /// Reaps it after its last message.
+    /// Reaps the supervisor after its last message.
     pub fn collect(&mut self) {
         let _ = self.process.wait();
     }
 }
 
-/// Checks that the system reports the ends of children; it reaps none of this process's own.
+/// Checks that the system reports the ends of children. It reaps none of this process's children.
 fn check_waits() -> io::Result<()> {
     match waitpid(Some(getpid()), WaitOptions::NOHANG) {
         Ok(_) | Err(Errno::CHILD | Errno::INTR) => Ok(()),
@@ -144,7 +145,7 @@ fn check_waits() -> io::Result<()> {
 
 impl Drop for SupervisorHandle {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The supervisor may have ended already.
         let _ = self.socket.try_send(&ToSupervisor::Leave, &[]);
     }
 }

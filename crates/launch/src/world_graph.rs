@@ -16,7 +16,7 @@ use canele_control::{JobInfo, SpawnedWorld};
 /// The worlds of a job and the connections between them.
 #[derive(Debug, Default)]
 pub struct WorldGraph {
-    /// The ranks that are connected with the other world, for each two worlds, the smaller one first.
+    /// The ranks that have a connection, for each pair of worlds; the smaller world comes first.
     edges: BTreeMap<(u32, u32), HashSet<u32>>,
 }
 
@@ -62,7 +62,7 @@ impl WorldGraph {
         Ok(())
     }
 
-    /// Forgets a world none of whose ranks has run.
+    /// Removes the edges of a world whose ranks have all ended, or are about to.
     pub fn remove_world(&mut self, world: u32) {
         self.edges.retain(|(one, other), _| *one != world && *other != world);
     }

@@ -135,8 +135,9 @@ impl Launcher {
         }
     }
 
-    /// Agrees on the rails of this job's hosts for ranks of another job, whose hosts have `theirs`; none if
-    /// both are on one host. A job of one host keeps the rails that it has once agreed on.
+    /// Agrees on the rails of this job's hosts for ranks of another job. `theirs` are the rails of that job's
+    /// hosts. Returns none if both jobs are on one host. A job of one host keeps the rails that it has once
+    /// agreed on.
     fn agree_on_rails(&mut self, theirs: &[HostRails]) -> Result<Option<Vec<HostRails>>, String> {
         let (hosts, taken) = (self.hosts.rails(), self.connected.rails.clone());
         let here = if hosts.len() < 2 { self.hosts.ports_of_one() } else { Vec::new() };
@@ -147,7 +148,7 @@ impl Launcher {
         Ok(agreed)
     }
 
-    /// Records that both sides of a link know each other.
+    /// Handles the other launcher's Hello: checks that the two jobs can be connected and opens the link.
     pub(super) fn greet(
         &mut self,
         place: u32,
@@ -163,7 +164,7 @@ impl Launcher {
         if !is_ours && let Some(other) = self.connected.place(job) {
             let theirs_counts = job < self.info().id;
             let other_link = self.connected.links[other as usize].as_ref()?;
-            // Both jobs have begun a link: that of the job with the smaller number counts.
+            // Both jobs have begun a link: the one that the job with the smaller number has begun is kept.
             if other_link.is_open() || !theirs_counts {
                 return None;
             }

@@ -54,7 +54,7 @@ const STRANGERS_AT_A_TIME: usize = 64;
 const MOST_STRANGERS: usize = 64;
 /// The time in which a launcher must send Hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
-/// The most messages of a link that are handled in a row.
+/// The most messages of one link that are handled before other events.
 const AT_A_TIME: usize = 64;
 /// The most series of ranks in a Hello.
 const MOST_SERIES: usize = 1024;
@@ -73,10 +73,11 @@ pub struct ConnectedJobs {
     last: u64,
     /// Jobs that had no room for a connection.
     crowded: CrowdedJobs,
-    /// The hosts of ranks that are reached over sockets: each by its job (0 for all jobs without agents) and
-    /// its number there. They are numbered after the hosts of this job.
+    /// The hosts of ranks that are reached over sockets, numbered after the hosts of this job. Each is
+    /// identified by its job (0 for all jobs without agents) and its number in that job.
     others_hosts: Vec<(u64, u32)>,
-    /// The rails on which ranks of this job listen for those of other jobs, if they did not at its start.
+    /// The rails on which ranks of this job, which has one host, listen for ranks of other jobs; none before
+    /// they have agreed.
     rails: Option<HostRails>,
     /// True if a message could not be sent, and no event reports when it can be.
     held_back: bool,

@@ -1,19 +1,20 @@
 //! The rails over which the ranks of two jobs reach each other, unless they share the memory of one host.
 //! Owns the decision.
 //!
-//! A job with agents has numbered the rails of its hosts at its start; a job without agents has none. A rail
-//! has the same number on all hosts of both jobs. A job of several hosts keeps its own numbers, and must
-//! share a host with the other job, which shows that. A job of one host takes the numbers of the other.
+//! A job with agents has numbered the rails of its hosts at its start; a job without agents has no rails yet.
+//! A rail has the same number on all hosts of both jobs. A job of several hosts keeps its own numbers. It
+//! must share a host with the other job: at that host the two numberings are compared. A job of one host
+//! takes the numbers of the other job.
 
-/// The ports of each rail of a host, in words of the rail's driver.
+/// The ports of each rail of a host, as the rail's driver writes them.
 pub type HostRails = Vec<Vec<String>>;
 
 /// The rails and ports of this job.
 #[derive(Debug, Default)]
 pub struct OwnRails {
-    /// The rails of each of its hosts; empty for a job without agents.
+    /// The rails of each host of this job; empty for a job without agents.
     pub hosts: Vec<HostRails>,
-    /// All ports of its host, if it has one.
+    /// All ports of this host, if the job has one host.
     pub here: Vec<String>,
     /// The rails on which the ranks of its one host already listen, because of another connection.
     pub taken: Option<HostRails>,
@@ -23,8 +24,8 @@ const NOTHING_IN_COMMON: &str = "the two jobs have no host in common: start both
 const DIFFERENT: &str = "the hosts of the two jobs have different networks in common: start both with the same `--hosts`, or with the same \
      interfaces in CANELE_RAILS";
 
-/// Agrees on the rails of each host of a job that is connected with another one, whose hosts have `theirs`.
-/// None if both are on one host.
+/// Agrees on the rails of each host of this job, which is connected with another one. `theirs` are the rails
+/// of the other job's hosts. Returns none if both jobs are on one host.
 ///
 /// # Errors
 /// Fails with the reason why they are not connected, and a remedy.
@@ -40,7 +41,7 @@ pub fn agree(own: &OwnRails, theirs: &[HostRails]) -> Result<Option<Vec<HostRail
             };
             theirs.iter().find(is_here).ok_or(NOTHING_IN_COMMON)?
         }
-        // The other job sees if its host is among these.
+        // The other job checks that its host is among these.
         (_, [] | [_]) => return Ok(Some(own.hosts.clone())),
         _ => return of_several(&own.hosts, theirs).map(Some),
     };

@@ -90,7 +90,7 @@ impl Ports {
         vec![(accepting, with(connecting.rank)), (connecting, with(accepting.rank))]
     }
 
-    /// Removes callers that no longer wait.
+    /// Removes the callers that `which` selects.
     pub fn forget(&mut self, which: impl Fn(&Caller) -> bool) {
         for port in self.open.values_mut() {
             port.connecting.retain(|caller| !which(caller));

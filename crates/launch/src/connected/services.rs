@@ -3,8 +3,8 @@
 //!
 //! Owns the listeners and the pending requests. The kernel forgets such an address with its launcher, so a
 //! killed job leaves none behind. No process can take an address before its launcher, because only the
-//! launcher knows the nonce. Searchers find it in the kernel's list. Listener and searcher must be this user.
-//! If several jobs announce a name, a search finds one of them.
+//! launcher knows the nonce. A launcher that searches finds the address in the kernel's list. Both launchers
+//! must be of one user. If several jobs announce a name, a search finds one of them.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -22,7 +22,7 @@ use super::link::connect_with;
 use crate::abstract_names::{Kind, parse_nonce, visit_listeners};
 use crate::events::{Events, Ready, Source};
 
-/// The most listeners with the address of a name that are checked.
+/// The most listeners that a search for one name asks.
 const MOST_LISTENERS: usize = 1 << 16;
 /// The most requests that wait at one listener; the system may allow fewer.
 const BACKLOG: i32 = 4096;
@@ -66,7 +66,7 @@ pub type FoundName = ((u32, u64), Option<Vec<u8>>);
 /// Returns the start of all addresses of a name.
 fn prefix(name: &str) -> String {
     let user = rustix::process::getuid().as_raw();
-    // FNV-1a is equal in all builds; the answer has the whole name.
+    // FNV-1a gives the same hash in all builds. The announcing launcher's answer has the whole name.
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
@@ -131,7 +131,7 @@ impl Services {
         for _ in 0..STRANGERS_AT_A_TIME {
             let Ok(to) = accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) else { return };
             if is_of_this_user(&to) {
-                // A new socket has room for it.
+                // A new socket has room for the answer.
                 let _ = Socket::new(to).try_send(announced, &[]);
             }
         }
@@ -166,7 +166,7 @@ impl Services {
         }
     }
 
-    /// Asks the next job that may have announced it.
+    /// Asks the next launcher that may have announced the name.
     fn proceed(&mut self, place: usize, events: &Events) -> Option<FoundName> {
         let search = self.searches[place].as_mut()?;
         for _ in 0..search.listeners.len() {

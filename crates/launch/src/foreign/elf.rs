@@ -1,6 +1,6 @@
-//! Data of an executable or a library for its dynamic linker.
+//! The data for the dynamic linker in an executable or a library.
 //!
-//! Owns reading it from the file's headers: the rest of a large program is not read.
+//! Owns reading it from the headers of the file. The rest of a large program is not read.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,8 +1,7 @@
-//! The MPI library that the dynamic linker would load with a program, found by a search like its own without
-//! a start.
+//! A search for the MPI library that the dynamic linker would load with a program. Nothing is started for it.
 //!
-//! Owns the order in which glibc's ld.so(8) searches. Programs of other dynamic linkers, and unknown cases,
-//! have no library here.
+//! Owns the order in which glibc's ld.so(8) searches. For programs of other dynamic linkers and for unknown
+//! cases no library is found.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -47,8 +46,8 @@ impl Search {
         Search { searched: folders(&searched, None), is_known: !stands_in, cache: OnceLock::new() }
     }
 
-    /// Returns the MPI library that an executable is linked to, itself or through others, unless one of them
-    /// is Canelé's.
+    /// Returns the MPI library that an executable is linked to, directly or through other libraries. Returns
+    /// none if Canelé's MPI library is among them.
     pub fn mpi_of_program(&self, program: &Path) -> Option<PathBuf> {
         let program = &fs::canonicalize(program).ok()?;
         let linked = Linked::read(program)?;
@@ -86,7 +85,7 @@ impl Search {
                     if is_own_library(&path) {
                         return None;
                     }
-                    // Language bindings have longer names.
+                    // Libraries of language bindings have longer names.
                     if other.as_ref().is_none_or(|(len, _)| name.len() < *len) {
                         other = Some((name.len(), path.clone()));
                     }

@@ -1,6 +1,6 @@
 //! The MPI libraries that running processes have mapped.
 //!
-//! Owns reading `/proc` for it, for a rank and the processes below it. Every file there may be missing or of
+//! Owns the parsing of `/proc` for a rank and the processes below it. Every file there may be missing or of
 //! any length. Reading takes long for processes with many mappings, so no event loop calls this.
 
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ enum Mapped {
     Other(PathBuf),
 }
 
-/// Returns device and inode of the mapped file of a line, and its path.
+/// Returns the device and inode of the file in a line of mappings, and its path.
 fn file_and_path(line: &str) -> Option<(&str, &str)> {
     let path = &line[line.find('/')?..];
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);

@@ -1,6 +1,6 @@
-//! Programs of another MPI: each of their ranks would be a job of its own, because no launcher that they know
-//! has started them. A job of several ranks must not repeat its work in each rank. So such programs are
-//! refused, or ended once they are found.
+//! Programs that use another MPI. Their launcher has not started them, so each rank would be a job of its
+//! own. A job of several ranks must not repeat its work in each rank. So such programs are refused, or ended
+//! once they are found.
 //!
 //! ```text
 //!   before the start of a rank    libraries of its executable or mpi4py        `refusal`, `linker`, `python`
@@ -39,8 +39,8 @@ const ALLOW: &str = "`--foreign allow` lets it run all the same";
 const COMPILE: &str = "Compile it with mpicc (canele cc), or start it with the launcher of that MPI";
 
 impl Launcher {
-    /// Reports, after the end of a job, that none of its ranks has joined it because of another MPI; then the
-    /// job has failed. A job that its user has ended gets no report.
+    /// Reports, after the end of a job, that none of its ranks has joined it because of another MPI. The job
+    /// has failed then. A job that its user has ended gets no report.
     pub(super) fn tell_unjoined(&mut self) {
         let members = self.job.members();
         let joined_none = members.iter().all(|member| member.pid.is_some() && !member.initialised);

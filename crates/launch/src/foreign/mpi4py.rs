@@ -35,8 +35,8 @@ pub enum Mpi4py {
     Missing,
     /// One in this folder can load Canelé's library.
     Usable(PathBuf),
-    /// The one in this folder was built for other implementations alone; with the library of its
-    /// implementation, if it is known.
+    /// The one in this folder was built for other MPI implementations only. If it is known, the library of
+    /// its implementation follows.
     OfOthers(PathBuf, Option<PathBuf>),
 }
 
@@ -54,7 +54,7 @@ pub fn mpi4py_of(python: &Path) -> Option<Mpi4py> {
     if modules.are_of_others() {
         return Some(Mpi4py::OfOthers(folder, None));
     }
-    // The environment finds libraries as that of programs under `canele run` does.
+    // The search uses the variables that programs have under `canele run`.
     let mut environment = Vec::new();
     installation::add_library_path(&mut environment);
     let search = Search::new(|name| {
@@ -68,8 +68,8 @@ pub fn mpi4py_of(python: &Path) -> Option<Mpi4py> {
     })
 }
 
-/// Returns the text about a job none of whose ranks has joined, if one of its programs runs in a Python with
-/// an mpi4py of others. If the job has not failed, the program must name mpi4py.
+/// Returns the text about a job none of whose ranks has joined, if one of its programs runs in a Python whose
+/// mpi4py is for another MPI. If the job has not failed, the program must name mpi4py.
 pub fn text(plan: &Plan, has_failed: bool) -> Option<String> {
     let mut environment = plan.environment.clone();
     installation::add_library_path(&mut environment);

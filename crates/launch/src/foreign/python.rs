@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use canele_sys::bounded_read::{self, MOST_SETTINGS};
 
-/// The number of bytes of a program that are read: they contain its imports.
+/// The number of bytes of a program that are read: its imports lie within them.
 const LONGEST_SCRIPT: u64 = 64 * 1024;
 /// The number of entries of a folder that are read.
 const MOST_ENTRIES: usize = 4096;
@@ -20,7 +20,7 @@ const MOST_ENTRIES: usize = 4096;
 /// A program that runs in Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonProgram {
-    /// The interpreter, with links unresolved: the folder of a virtual environment is that of the link.
+    /// The interpreter, with links unresolved: a virtual environment is found from the folder of the link.
     pub python: PathBuf,
     code: PythonCode,
 }
@@ -53,8 +53,8 @@ impl PythonProgram {
         Some(PythonProgram { python, code })
     }
 
-    /// Returns true if it certainly imports mpi4py: a line that is not indented does, or the module is one of
-    /// mpi4py's.
+    /// Returns true if the program certainly imports mpi4py: a line that is not indented does so, or the
+    /// program is a module of mpi4py.
     pub fn imports_mpi4py(&self) -> bool {
         match &self.code {
             PythonCode::Module(name) => name == "mpi4py" || name.as_bytes().starts_with(b"mpi4py."),
@@ -73,7 +73,7 @@ impl PythonProgram {
         }
     }
 
-    /// Returns the folder of the mpi4py that it would import.
+    /// Returns the folder of the mpi4py that the program would import.
     pub fn mpi4py(&self, variable: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         if variable("PYTHONHOME").is_some() {
             return None;
@@ -89,7 +89,7 @@ impl PythonProgram {
     }
 }
 
-/// Returns the `site-packages` folders of an interpreter, in its order.
+/// Returns the `site-packages` folders of an interpreter, in the order of its search.
 fn module_folders(python: &Path, variable: &impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     if let Some(environment) = virtual_environment(python) {
@@ -159,7 +159,7 @@ impl Modules {
         modules
     }
 
-    /// Returns true if none of them can load Canelé's library.
+    /// Returns true if none of the modules can load Canelé's library.
     pub fn are_of_others(&self) -> bool {
         let is_ours = |abi: &String| ["mpich", "openmpi", "mpiabi"].contains(&&**abi);
         self.built.is_none() && !self.abis.is_empty() && !self.abis.iter().any(is_ours)

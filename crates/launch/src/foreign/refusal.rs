@@ -1,4 +1,5 @@
-//! The reasons why a program is not started: it, or its Python's mpi4py, is linked to another MPI.
+//! The reasons why a program is not started: the program, or the mpi4py of its Python, is linked to another
+//! MPI.
 //!
 //! Owns the check of files before the start. Reads headers of executables and beginnings of scripts; runs
 //! nothing.
@@ -16,11 +17,12 @@ use crate::plan::{Plan, Program};
 /// The command that builds an mpi4py that can load Canelé's library.
 pub const BUILD_MPI4PY: &str =
     "MPICC=mpicc pip install --force-reinstall --no-cache-dir --no-binary mpi4py mpi4py";
-/// The command that installs one where pip's wheel is enough.
+/// The command that installs an mpi4py where pip's wheel is enough.
 const INSTALL_MPI4PY: &str = "pip install --force-reinstall --no-cache-dir mpi4py";
 
 impl Plan {
-    /// Returns the ranks that must not be started, with the reasons. There are `ranks` in the job.
+    /// Returns the ranks that must not be started, with the reasons. `ranks` is the number of ranks of the
+    /// job.
     pub fn refusals(&self, ranks: u32) -> Vec<(RankSet, String)> {
         if ranks < 2 || self.allows_foreign() {
             return Vec::new();

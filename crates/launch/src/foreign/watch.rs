@@ -114,7 +114,7 @@ impl Watch {
         self.looking = thread.ok().map(|thread| Looking { thread, seen, ask_at: now + BETWEEN_RESULTS });
     }
 
-    /// Takes the thread's results; it is asked again at `ask_at` if more are to come.
+    /// Takes the thread's results. The thread is asked again at `ask_at` if more results are to come.
     fn take_seen(&mut self, mut looking: Looking, ask_at: Instant) {
         loop {
             match looking.seen.try_recv() {

@@ -1,4 +1,4 @@
-//! The side of a host: answers requests on standard input until its end.
+//! The examined host's side: it answers requests on standard input until the input ends.
 //!
 //! Owns the listening sockets. Never reads data of connecting peers.
 
@@ -20,7 +20,7 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of simultaneous connection attempts.
 pub(super) const AT_ONCE: usize = 32;
 
-/// Answers the requests of an asker on standard input to its end, on standard output. `examine` returns the
+/// Answers requests on standard input, until its end, with messages on standard output. `examine` returns the
 /// report of this host.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub fn answer(examine: impl FnOnce(&ProbeRequest) -> serde_json::Value) -> io::R
         message(&first).ok_or_else(|| nonsense(&first))?.map_err(|text| nonsense(&text))?;
     let found = interfaces().unwrap_or_default();
     let identity = draw_identity()?;
-    // A wrong setting is reported by the examination.
+    // The examination reports an invalid setting.
     let tunables = Tunables::from_pairs(request.settings.iter().cloned()).unwrap_or_default();
     let addresses = used_interfaces(&found, &tunables.rails);
     let addresses = addresses.iter().flat_map(Interface::addresses);
@@ -99,7 +99,7 @@ fn listen(at: IpAddr, ports: PortRange, identity: u64) -> io::Result<SocketAddr>
     let address = listener.local_addr()?;
     std::thread::Builder::new().name("listener".into()).spawn(move || {
         for mut caller in listener.incoming().flatten() {
-            // It fits into the empty buffer of a new socket, or the caller has gone.
+            // The identity fits into the empty buffer of a new socket. If writing fails, the caller has gone.
             let _ = caller.write_all(&identity.to_le_bytes());
         }
     })?;

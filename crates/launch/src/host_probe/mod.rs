@@ -31,7 +31,7 @@ pub const SUBCOMMAND: &str = "doctor-host";
 /// The first request to a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ProbeRequest {
-    /// The number of ranks it would have.
+    /// The number of ranks that the host would have.
     pub ranks: u32,
     /// The number of ranks that would run on other hosts.
     pub elsewhere: u32,
@@ -42,9 +42,9 @@ pub struct ProbeRequest {
 /// A host's answer about itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ProbeAnswer {
-    /// The version of its messages.
+    /// The version of the host's messages.
     pub version: u32,
-    /// The release of its command.
+    /// The release of the host's `canele` command.
     pub release: String,
     /// The identity that the host draws and sends to each peer that connects.
     pub identity: u64,
@@ -52,7 +52,7 @@ pub struct ProbeAnswer {
     pub interfaces: Vec<Interface>,
     /// The addresses at which it listens.
     pub listening: Vec<SocketAddr>,
-    /// The result of its command, as the caller of [`answer`] gives it.
+    /// The report of the host's command, from the `examine` of [`answer`].
     pub report: serde_json::Value,
 }
 

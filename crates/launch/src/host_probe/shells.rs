@@ -19,7 +19,7 @@ use crate::remote::{ended, last_lines};
 /// The longest line, and the most bytes that a shell may print beside messages.
 pub(super) const MOST_LINE: u64 = 16 << 20;
 const MOST_NOISE: usize = 64 << 10;
-/// The most lines that wait to be handled.
+/// The most lines and pieces of output that wait to be handled.
 const MOST_WAITING: usize = 1024;
 /// The time that shells have to end by themselves, and then by force.
 const ENDING: Duration = Duration::from_secs(2);
@@ -63,10 +63,10 @@ impl Shells {
         Shells { shells: Vec::new(), sender, receiver, kept: VecDeque::new(), since }
     }
 
-    /// Starts another shell: those of the hosts in their order, then any.
+    /// Starts another shell: those of the hosts in their order, then any others.
     ///
     /// # Errors
-    /// Fails with a text if it cannot be started. It counts as one that has ended.
+    /// Fails with a text if the shell cannot be started. It counts as one that has ended.
     pub fn start(&mut self, command: &[std::ffi::OsString]) -> Result<(), String> {
         let host = self.shells.len();
         self.shells.push(Shell { child: None, input: None, noise: Vec::new() });

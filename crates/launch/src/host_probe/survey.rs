@@ -182,7 +182,7 @@ impl Asking {
         true
     }
 
-    /// Asks hosts that did not answer for their release: an older command knows no other request.
+    /// Asks hosts that did not answer for their release: an older command knows no other request than that.
     fn ask_releases(&mut self, shell: &RemoteShell, timeout: Duration) {
         let failed = |asked: &AskedHost| matches!(&asked.result, Some(Err(failure)) if failure.what.contains("status"));
         let silent: Vec<usize> = (0..self.hosts.len()).filter(|host| failed(&self.hosts[*host])).collect();

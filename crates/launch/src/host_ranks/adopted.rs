@@ -1,5 +1,5 @@
-//! A rank that this job's launcher has not started: a program that was started alone and then starts
-//! processes itself, or one that a launcher of another system has started.
+//! A rank that the launcher of its job has not started. It is a program that was started alone and then
+//! starts processes itself, or one that a launcher of another system has started.
 //!
 //! Owns the descriptor that reports the end of its process, which is no child of the supervisor.
 
@@ -47,7 +47,7 @@ impl Adopted {
         Ok(Adopted { rank, pid, process })
     }
 
-    /// Returns the process that has started it, as far as the system tells.
+    /// Returns the process that has started `pid`, as far as the system tells.
     pub fn parent_of(pid: u32) -> Option<Pid> {
         let line = read_kernel(format!("/proc/{pid}/stat")).ok()?;
         let (_, fields) = line.rsplit_once(") ")?;
@@ -60,8 +60,8 @@ impl Adopted {
         let _ = pidfd_send_signal(&self.process, signal);
     }
 
-    /// Returns its exit. A file reports it until the parent waits for the process, which may happen at any
-    /// moment; its descriptor does afterwards.
+    /// Returns the exit of the process. Its file in `/proc` reports it until the parent waits for the
+    /// process, which may happen at any moment. The descriptor reports it afterwards.
     pub fn exit(&self) -> Exit {
         let reaped = || pidfd::status_of_reaped(&self.process);
         let line = || read_kernel(format!("/proc/{}/stat", self.pid)).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! The host's end of the control socket of a rank, or of one of its lanes, with the messages that the rank
 //! has not read yet.
 //!
-//! Owns the queue. Never waits for the rank: while too many messages are queued, the rank's own are not read.
-//! So a rank that asks without reading the answers fills only its own socket.
+//! Owns the queue. Never waits for the rank: while too many messages are queued, messages of the rank are not
+//! read. So a rank that asks without reading the answers fills only its own socket.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ use canele_rail::shm::InboxNotifier;
 
 use crate::events::{Events, Ready, Source};
 
-/// The number of queued messages for one rank beyond which its own are not read.
+/// The number of queued messages for a rank beyond which messages of the rank are not read.
 const QUEUE_LIMIT: usize = 1024;
 
 /// A queue of messages with their descriptors.
@@ -118,8 +118,8 @@ impl ControlChannel {
         self.socket.is_some() && !self.ignored && self.queue.len() < QUEUE_LIMIT
     }
 
-    /// Returns the rank's next message, if there is one; with true if there was no room for one of its
-    /// descriptors.
+    /// Returns the rank's next message, if there is one. The flag is true if this process had no room for one
+    /// of its descriptors.
     ///
     /// # Errors
     /// Fails as [`Socket::try_receive_truncated`] does; after `Closed` the channel is closed.
@@ -135,7 +135,7 @@ impl ControlChannel {
         received
     }
 
-    /// Drops the queued messages of a rank that has ended; its own can still be received.
+    /// Drops the queued messages of a rank that has ended; messages of the rank can still be received.
     pub fn mute(&mut self) {
         self.queue.clear();
     }
@@ -179,7 +179,7 @@ fn send_queued(
             Ok(()) => any = true,
             Err(SendError::Full) => return Sent { any, held_back: false },
             Err(SendError::DescriptorsUnderWay) => return Sent { any, held_back: true },
-            // The end of its process shows that a rank no longer reads. (None is too large.)
+            // The rank no longer reads; the end of its process reports that. No message is too large.
             Err(SendError::Closed | SendError::TooLarge(_) | SendError::System(_)) => {}
         }
         queue.pop_front();

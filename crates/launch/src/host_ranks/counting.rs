@@ -17,23 +17,23 @@ use super::orders::Counts;
 use super::outside::{ProcessState, places_of, process_states};
 use super::running_at::running_at;
 
-/// The pause between two checks if they have written.
+/// The pause between two checks for new counters.
 const LOOK: Duration = Duration::from_millis(1);
 /// A request for the counters of the ranks, in progress.
 #[derive(Debug)]
 pub struct Counting {
     /// The number of the request, chosen by the asker.
     pub question: u32,
-    /// True if the places in the code are looked for.
+    /// True if the request asks for places in the code.
     has_places: bool,
     until: Instant,
-    /// The state of each process before it was asked: the question wakes threads.
+    /// The state of each process before the request, which wakes threads.
     processes: Vec<Option<ProcessState>>,
     /// The number of the notification of each rank.
     notifications: Vec<Option<u32>>,
     /// The links of each rank, if it has sent them.
     links: Vec<Option<Links>>,
-    /// The number of the notification of each further lane and rank.
+    /// The number of the notification of each rank on each further lane.
     of_lanes: Vec<Vec<Option<u32>>>,
 }
 
@@ -61,7 +61,7 @@ impl Counting {
         Counting { question, has_places, until, processes, links, notifications, of_lanes }
     }
 
-    /// Stores the links of the rank at this place.
+    /// Stores the links of the rank that has this index.
     pub fn note_links(&mut self, place: usize, links: &Links) {
         // A rank that was spawned later was not asked.
         if let Some(place) = self.links.get_mut(place) {
@@ -158,7 +158,7 @@ fn added(mut sum: Vec<(&'static str, u64)>, more: Vec<(&'static str, u64)>) -> V
     sum
 }
 
-/// Returns true if the counters of a rank are newer than the request, or its last ones.
+/// Returns true if the counters of a rank were written after the request, or if the rank has finished.
 fn is_current(local_rank: &LocalRank, notification: Option<u32>) -> bool {
     let wrote = || Some(local_rank.notifier()?.has_counted(notification?));
     local_rank.finished || wrote().unwrap_or(false)

@@ -1,8 +1,8 @@
-//! The pipes to the standard input of those ranks of a host that get it, for the data that the launcher reads
-//! and passes on.
+//! The pipes to the standard input of those ranks of a host that get it. The launcher reads the data and
+//! passes it on to the host.
 //!
-//! Owns their writing ends and the data that the slowest has not taken; never more than [`ROOM`], which the
-//! launcher respects.
+//! Owns the writing ends of the pipes and the data that the slowest rank has not taken. It is never more than
+//! [`ROOM`], which the launcher respects.
 
 use std::os::fd::OwnedFd;
 

@@ -14,7 +14,7 @@ use super::HostRanks;
 use super::local_ranks::LocalRanks;
 use crate::connected::ToJob;
 
-/// The reason why two ranks do not reach each other.
+/// The reason why two ranks cannot reach each other.
 const NO_DESCRIPTOR: &str = "the launcher between them could open no more files: raise the limit where the job is started, `ulimit -n`";
 
 /// A job, the message for its launcher, and the descriptors of the message.
@@ -26,8 +26,8 @@ pub(super) struct Introductions {
     out: Vec<Introduction>,
     /// Inboxes of ranks of other jobs for ranks of this one that have none yet.
     waiting: Vec<(u32, u32, Vec<OwnedFd>)>,
-    /// Pairs, the rank of this job first, for which this rank's inbox was sent; the other set has those whose
-    /// inbox has come.
+    /// Pairs, the rank of this job first, for which this rank's inbox was sent. `taken` has the pairs whose
+    /// other inbox has come.
     sent: HashSet<(u32, u32)>,
     taken: HashSet<(u32, u32)>,
     /// Regions that ranks have asked for: the asking rank, the owner, the id.
@@ -54,7 +54,8 @@ impl LocalRanks {
         }
     }
 
-    /// Hands the inbox of a rank to one of another job, once there is one and the two have asked for a link.
+    /// Sends the inbox of a rank to one of another job, once there is an inbox and the two have asked for a
+    /// link.
     fn send_inbox(&mut self, own: u32, peer: u32) {
         let Some(inbox) = self.inbox_of(own) else { return };
         if self.introductions.sent.insert((own, peer)) {
@@ -158,7 +159,7 @@ impl LocalRanks {
     }
 
     fn find_region_for(&mut self, from: u32, owner: u32, id: u64) {
-        // The asking rank may not keep it, which is not known here; it ignores superfluous messages.
+        // The asking rank may not keep the region, which is not known here; it ignores superfluous messages.
         let region = self.regions.find((owner, id), Some(from));
         let found = region.is_some();
         self.tell_job_of(from, |to| ToJob::Region { owner, to, id, found }, region.into_iter().collect());
@@ -185,8 +186,8 @@ impl LocalRanks {
 }
 
 impl LocalRanks {
-    /// Ends the requests for regions of a job that answers no more; the asking ranks learn that nothing was
-    /// found.
+    /// Ends the requests for regions of a job that no longer answers; the asking ranks learn that no region
+    /// was found.
     fn end_questions_to(&mut self, job: u64) {
         let asked = std::mem::take(&mut self.introductions.asked);
         let (ended, others) =
@@ -217,8 +218,8 @@ impl LocalRanks {
     }
 }
 
-/// Messages of other jobs about their ranks, which are the first of the two named ones. Methods return none
-/// if a message breaks the rules.
+/// Handlers of other jobs' messages about their ranks. The rank of the other job is the first of the two
+/// named ones. Methods return none if a message breaks the rules.
 impl HostRanks {
     /// Takes the messages for other jobs, in order.
     pub fn take_introductions(&mut self) -> Vec<Introduction> {

@@ -1,8 +1,8 @@
-//! Ranks that a launcher of another system has started: their take-over, and their end if that of the
-//! supervisor's children is not enough.
+//! Ranks that a launcher of another system has started, and that this host takes over. They are no children
+//! of the supervisor, so the host ends them itself.
 //!
-//! Owns the descriptors that report the ends of their starters: if a starter is killed, its ranks have no
-//! parent that ends them.
+//! Owns the descriptors that report the ends of their starters. If a starter is killed, no parent ends its
+//! ranks.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -45,7 +45,7 @@ impl Starters {
         }
     }
 
-    /// Handles the end of one of them.
+    /// Handles the end of a starter.
     pub fn handle_end(&mut self, index: u32, now: Instant, events: &Events) {
         if let Some(starter) = self.0.get_mut(index as usize) {
             events.remove(&starter.process);

@@ -1,8 +1,8 @@
-//! The lanes of a host's ranks beyond their first. A lane has the same relations to the same lane of other
-//! ranks as the first.
+//! The lanes of a host's ranks beyond their first. Each lane has links, regions and inboxes of its own, with
+//! the same lane of other ranks.
 //!
-//! Owns their sockets, and the data that ranks have sent over them. A lane is told of every end of a rank, as
-//! its rank is. A lane of a rank that has ended is closed.
+//! Owns the lanes' sockets, and the data that ranks have sent over them. A lane is told of every end of a
+//! rank, as its rank is. A lane of a rank that has ended is closed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ use crate::job::LaneOf;
 /// The lanes beyond the first.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// The ranks' data on the lane of each number, from 1.
+    /// The ranks' data on each lane, from number 1.
     ranks: Vec<LocalRanks>,
     channels: Vec<LaneChannel>,
 }

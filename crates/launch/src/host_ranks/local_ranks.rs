@@ -1,8 +1,8 @@
-//! The relations of the ranks of one host: inboxes, links and regions, all of them descriptors that stay on
-//! the host.
+//! The inboxes, links and regions of the ranks of one host. All of them are descriptors that stay on the
+//! host.
 //!
-//! Owns the data that ranks have sent about these; answers are put in an out-tray as messages. Other messages
-//! of ranks are passed on. Never touches a socket or a process, so tests need neither.
+//! Owns the data that ranks have sent about these, and queues the answers as messages. Other messages of
+//! ranks are passed on. Never touches a socket or a process, so tests need neither.
 
 mod linking;
 mod of_lane;
@@ -24,8 +24,8 @@ use super::shared_regions::SharedRegions;
 use crate::refused::refused_memory;
 use crate::settings::Settings;
 
-/// Limits of links over sockets in a report: for a whole job, and the least and the most for each rank. The
-/// reports of a host's ranks form one report.
+/// Limits of links over sockets in a report: for a whole job, and the least and the most for each rank. A
+/// host sends the reports of all its ranks together.
 const ALL_LINKS: u32 = 16 << 10;
 const FEW_LINKS: u32 = 4;
 const MANY_LINKS: u32 = 256;
@@ -49,8 +49,8 @@ pub(super) struct Inbox {
     notifier: InboxNotifier,
 }
 
-/// Returns a new account. If none can be made, there are too few descriptors for ranks as well, and the first
-/// rank reports that.
+/// Returns a new account of reserved memory. If none can be made, there are too few descriptors for ranks as
+/// well, and the first rank reports that.
 fn account() -> Option<Rc<OwnedFd>> {
     let account = Account::create().ok()?;
     Some(Rc::new(account.fd().try_clone_to_owned().ok()?))
@@ -87,7 +87,7 @@ impl LocalRank {
         self.inbox.as_ref().map(|inbox| &inbox.notifier)
     }
 
-    /// Returns true if it is in the library.
+    /// Returns true while the rank is in the library.
     pub fn is_inside(&self) -> bool {
         self.initialised && !self.finished && !self.ended
     }
@@ -97,7 +97,7 @@ impl LocalRank {
 #[derive(Debug)]
 pub struct LocalRanks {
     pub(super) info: JobInfo,
-    /// The description of the job in the file that ranks get.
+    /// The file with the job's description, which each rank gets.
     job: Rc<OwnedFd>,
     ranks: RankSet,
     all: Vec<LocalRank>,
@@ -169,7 +169,7 @@ impl LocalRanks {
         &mut self.all[place]
     }
 
-    /// Adds ranks to the job, of which `here` are on this host, and tells those that are in the library.
+    /// Adds ranks to the job, of which `here` are on this host, and tells the ranks that are in the library.
     ///
     /// # Errors
     /// Fails if the job's description cannot be written.
@@ -192,7 +192,7 @@ impl LocalRanks {
         &self.all
     }
 
-    /// Takes the messages that wait to be sent, in order.
+    /// Takes the queued messages, in order.
     pub fn take_messages(&mut self) -> Vec<ControlMessage> {
         mem::take(&mut self.out)
     }

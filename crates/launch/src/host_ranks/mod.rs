@@ -69,9 +69,9 @@ pub struct HostRanks {
     supervisor: SupervisorHandle,
     /// Ranks that were not started here.
     adopted: Vec<Adopted>,
-    /// The processes that have started them.
+    /// The processes that have started adopted ranks.
     starters: Starters,
-    /// True once those ranks may end.
+    /// True once adopted ranks may end.
     over_reported: bool,
     own: Own,
     pipes: Pipes,
@@ -84,7 +84,7 @@ pub struct HostRanks {
     refused: Vec<(RankSet, String)>,
     /// Watches ranks that have not joined yet, which may use another MPI.
     watch: Watch,
-    /// True while a rank is being started.
+    /// True while the start of a rank is under way.
     starting: bool,
     /// Ranks whose control socket closed before they finalised, and the deadlines for their ends.
     closed: Vec<(u32, Instant)>,
@@ -94,7 +94,7 @@ pub struct HostRanks {
     /// The deadline for ranks that were not started here to end by themselves; set together with
     /// `ending_until`.
     grace_until: Option<Instant>,
-    /// The processes that the supervisor left when it ended.
+    /// The processes that remained when the supervisor ended.
     left: Option<Vec<u32>>,
     reports: Vec<Report>,
     /// True while messages of ranks are not read.
@@ -123,8 +123,8 @@ impl HostRanks {
         Ok(host_ranks)
     }
 
-    /// Begins with one rank, which runs already: the process `pid`, this one's parent, at the other end of a
-    /// socket.
+    /// Begins with one rank, which runs already: the process `pid`, the parent of this process, at the other
+    /// end of a socket.
     ///
     /// # Errors
     /// Fails as [`start`](Self::start) does, or if that process has ended.
@@ -193,8 +193,8 @@ impl HostRanks {
         self.reading_paused = reading_paused;
     }
 
-    /// Makes the supervisor send beats on `stream`, which this process writes, at this interval while this
-    /// process is stopped.
+    /// Makes the supervisor send beats on `stream` at this interval while this process, which writes the
+    /// stream, is stopped.
     pub fn start_beats(&self, stream: BorrowedFd<'_>, key: BeatKey, every: Duration) {
         let every_ms = every.as_millis() as u32;
         self.supervisor.send(&ToSupervisor::StartBeats { number: 0, every_ms, key }, &[stream]);
@@ -266,8 +266,8 @@ impl HostRanks {
         }
     }
 
-    /// Passes a signal on to all ranks. The launcher of a program that was started alone is in its process
-    /// group: a terminal signals both.
+    /// Passes a signal on to all ranks. A program that was started alone is not signalled here: it is in the
+    /// process group of its launcher, so a terminal signals both.
     fn signal(&mut self, signal: i32) {
         self.supervisor.send(&ToSupervisor::Signal { signal }, &[]);
         if self.local_ranks.info.joined
@@ -279,7 +279,7 @@ impl HostRanks {
 
     fn end(&mut self, grace_ms: u32) {
         if self.telling.is_some() {
-            // After a second order to end nothing is waited for.
+            // After a second order to end, the host waits for nothing.
             return self.stop_telling();
         }
         self.signal_adopted(if grace_ms > 0 { Signal::TERM } else { Signal::KILL });

@@ -1,8 +1,8 @@
 //! The output of processes, read from their pipes in whole lines.
 //!
-//! Owns the reading ends. Never reads more than the receiver of the lines has room for. A line without its
-//! end (a prompt) is returned after its pipe is empty for a moment; a pipe that is not read keeps its line
-//! together.
+//! Owns the reading ends. Never reads more than the receiver of the lines has room for. An unfinished line,
+//! such as a prompt, is returned once its pipe has been empty for a moment. While a pipe is not read for lack
+//! of room, its unfinished line is kept.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,8 +14,7 @@ use crate::events::{Events, Ready, Source, Stream};
 const PROMPT: Duration = Duration::from_millis(100);
 /// The longest line that is held back, in bytes.
 const LONGEST_LINE: usize = 64 * 1024;
-/// The size of an atomic write (PIPE_BUF). A read of more bytes belongs to a large write, of which more
-/// follows.
+/// The size of an atomic write (PIPE_BUF). A read of more bytes shows that more of a large write follows.
 const PART_OF_WRITE: usize = 4096;
 /// The most consecutive reads from a pipe whose writers may still be writing.
 const READS: u32 = 64;

@@ -1,8 +1,8 @@
 //! Resources that are freed after the end of spawned ranks: a job may spawn any number of them, one after the
 //! other.
 //!
-//! Owns the decision when no living rank can ask for anything of such a rank. Its inbox is freed at once: its
-//! peers have it, or are told of its end. Its regions stay while a rank lives that had a link with it,
+//! Owns the decision when no living rank can ask for resources of such a rank. Its inbox is freed at once:
+//! its peers have it, or are told of its end. Its regions stay while a rank lives that had a link with it,
 //! because messages that it has sent may lie in them. Ranks of the job's start keep everything, so that their
 //! last counters can be shown.
 

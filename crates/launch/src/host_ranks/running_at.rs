@@ -1,10 +1,10 @@
-//! The instruction that a running thread of each process is at, read while the thread is stopped for a
+//! The code address that a running thread of each process is at, read while the thread is stopped for a
 //! moment.
 //!
-//! Ranks outside of the library cannot report it themselves. The asking process is an ancestor of theirs,
-//! which may trace them (ptrace(2)) if the system allows any tracing; otherwise nothing is known. A thread of
-//! its own does it. When that thread ends, the system releases all that it traces, stopped or not yet, so no
-//! error here leaves a process stopped.
+//! Ranks outside of the library cannot report it themselves. The asking process is an ancestor of the ranks,
+//! so it may trace them (ptrace(2)) if the system allows any tracing; otherwise the address is unknown. A
+//! separate thread traces them. When that thread ends, the system releases all that it traces, stopped or not
+//! yet, so no error here leaves a process stopped.
 
 use std::fs;
 use std::thread;
@@ -14,14 +14,14 @@ use canele_sys::traced_thread::{TraceStop, TracedThread};
 
 use super::outside::is_running;
 
-/// The time in which threads must stop: those that wait for a processor need longer.
+/// The time in which threads must stop. Threads that wait for a processor need longer.
 const STOP_TIMEOUT: Duration = Duration::from_millis(50);
-/// The pause between two checks if they have stopped.
+/// The pause between two checks for stopped threads.
 const LOOK: Duration = Duration::from_micros(100);
 /// The most threads of a process that are searched for a running one.
 const MOST_THREADS: usize = 64;
 
-/// Returns for each process the address that one of its running threads is at; none if it is not known.
+/// Returns for each process the code address of one of its running threads; none if it is not known.
 pub fn running_at(processes: &[u32]) -> Vec<Option<u64>> {
     let threads: Vec<_> = processes.iter().map(|pid| running_thread(*pid)).collect();
     let none = vec![None; processes.len()];

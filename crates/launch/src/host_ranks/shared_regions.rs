@@ -13,7 +13,7 @@ pub struct SharedRegions(HashMap<(u32, u64), SharedRegion>);
 #[derive(Debug)]
 struct SharedRegion {
     memory: Rc<OwnedFd>,
-    /// Each rank once, so there are no more entries than ranks.
+    /// The ranks that keep the region, each once, so there are no more entries than ranks.
     keeping_ranks: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl SharedRegions {
         self.0.values_mut().for_each(|shared| shared.keeping_ranks.retain(|keeping| *keeping != rank));
     }
 
-    /// Returns true if a rank has any.
+    /// Returns true if a rank owns any region.
     pub fn has_any_of(&self, owner: u32) -> bool {
         self.0.keys().any(|(of, _)| *of == owner)
     }

@@ -87,7 +87,7 @@ impl HostRanks {
             self.refused.extend(plan.refusals(self.local_ranks.info.ranks()));
             match plan.write() {
                 Ok(file) => self.supervisor.send(&ToSupervisor::Add, &[file.as_fd()]),
-                // The supervisor reports for each of its ranks that there is no plan.
+                // The supervisor then reports each rank of this plan as not started.
                 Err(error) => self.reports.push(Report::Remarked { bytes: format!("{error}\n").into() }),
             }
         }
@@ -134,7 +134,8 @@ impl HostRanks {
         Ok(())
     }
 
-    /// Returns standard input of the next rank that gets the launcher's: it inherits that, or is fed.
+    /// Returns the standard input of the next rank that gets it. The rank inherits the launcher's own, or is
+    /// fed through a pipe.
     fn input_of_next(&mut self, events: &Events) -> io::Result<OwnedFd> {
         if let Some(input) = self.own.input.take() {
             return Ok(input);

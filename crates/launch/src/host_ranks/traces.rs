@@ -1,6 +1,7 @@
-//! The events that the ranks of a host have recorded, reported after their end.
+//! Reports the events that the ranks of a host have recorded, after the ranks have ended.
 //!
-//! Owns the progress of the report. The launcher gets them in parts, no faster than it takes them.
+//! Owns the progress of the report. The host sends the records in parts, no faster than the launcher takes
+//! them.
 
 use canele_trace::LogReader;
 

@@ -1,5 +1,5 @@
-//! Ranks that were cut off from others because they broke the rules. Owns the reports of it and their
-//! receivers.
+//! Ranks that others have cut off because they broke the rules. Owns the reports of cuts and decides which
+//! ranks get them.
 
 use canele_control::{FromLauncher, OnFailure, RankEnd};
 
@@ -31,9 +31,9 @@ impl Job {
         Some(cut)
     }
 
-    /// Tells all ranks that are in the library, so that no rank waits for a message that cannot come; not if
-    /// the job ends anyway. Several lanes of a rank may cut the same rank off; the rank's other lanes learn
-    /// that it is gone for them, too.
+    /// Informs all ranks that are in the library, so that no rank waits for a message that cannot come. It
+    /// informs none if the job ends anyway. Several lanes of a rank may cut the same rank off; the rank's
+    /// other lanes learn that it is gone for them, too.
     pub(super) fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
         if of >= self.info.ranks() || of == by {
             return Err(format!("cut off rank {of} of {}", self.info.ranks()));

@@ -20,8 +20,8 @@ pub(super) struct LaneLinks {
 }
 
 impl LaneLinks {
-    /// Returns the addresses of two ranks, the smaller one first, once one asks for a link and both have sent
-    /// them.
+    /// Returns the addresses of two ranks, the smaller rank first. Returns none until one rank has asked for
+    /// a link and both have sent their addresses.
     fn known(&self, pair: (u32, u32)) -> Option<[&Vec<RailAddress>; 2]> {
         self.links.get(&pair)?;
         Some([self.addresses.get(&pair.0)?, self.addresses.get(&pair.1)?])

@@ -17,7 +17,7 @@ impl Job {
         }
     }
 
-    /// Forgets the connections of a world none of whose ranks runs.
+    /// Removes the connections of a world whose ranks all end.
     pub fn disconnect_world(&mut self, first: u32) {
         self.worlds.remove_world(first);
     }

@@ -1,4 +1,4 @@
-//! The agent of a host whose ranks another launcher has started. Owns its connection to the launcher of the
+//! The agent of a host whose ranks another launcher has started. Owns its connection to the launcher of its
 //! job.
 
 use std::io;
@@ -18,10 +18,10 @@ use super::{say, secret_of_agents};
 use crate::events::Events;
 use crate::remote;
 
-/// The time during which ranks that come are told why their agent failed.
+/// The time during which the agent informs arriving ranks why it failed.
 const REFUSING: Duration = Duration::from_secs(5);
 
-/// Serves the ranks that come to `listener`.
+/// Runs the agent for the ranks that connect to `listener`.
 ///
 /// # Errors
 /// Fails with any error of the system.
@@ -47,7 +47,7 @@ pub fn serve(begin: JoinTask, listener: OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Connects to the launcher, over the first of its addresses that answers.
+/// Connects to the launcher at the first of its addresses that answers.
 fn connect(
     begin: &JoinTask,
     timeout: Duration,
@@ -70,7 +70,7 @@ fn unreachable(why: &str) -> String {
     )
 }
 
-/// Returns the addresses at which the launcher may be. An address that this host has itself leads to it only
+/// Returns the addresses at which the launcher may listen. An address of this host leads to the launcher only
 /// if both share a network namespace; otherwise any process may listen there.
 fn reachable(begin: &JoinTask, own: &[IpAddr]) -> Vec<SocketAddr> {
     let is_here = begin.namespace.is_some() && begin.namespace == network_namespace();

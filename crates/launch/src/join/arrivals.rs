@@ -1,4 +1,4 @@
-//! The ranks of one host that come to join their job, until it begins.
+//! The ranks of one host that connect to their agent to join the job, until the job begins.
 //!
 //! Owns their sockets and the descriptors that report the ends of their processes, which are no children of
 //! this one. Trusts only ranks of this user.
@@ -19,13 +19,13 @@ use crate::wording::rank_list;
 /// An event of a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
-    /// The rank has come.
+    /// The rank has connected.
     Joined(u32),
-    /// The rank has ended, and may have come before.
+    /// The rank has ended; it may have joined before.
     Left(u32),
 }
 
-/// A rank that has come.
+/// A rank that has connected.
 #[derive(Debug)]
 pub struct JoinedRank {
     /// The rank's number.
@@ -49,7 +49,7 @@ struct Connected {
     rank: Option<u32>,
 }
 
-/// The ranks of one host that have come.
+/// The ranks of one host that have connected.
 #[derive(Debug)]
 pub struct Arrivals {
     /// The task, with the key that proves that a process is of the job.
@@ -154,7 +154,7 @@ impl Arrivals {
         Some(connected)
     }
 
-    /// Returns the ranks that have come.
+    /// Returns the ranks that have connected.
     pub fn ranks(&self) -> impl Iterator<Item = u32> {
         self.connected.iter().flatten().filter_map(|connected| connected.rank)
     }
@@ -174,7 +174,7 @@ impl Arrivals {
         }
     }
 
-    /// Tells the ranks of the host, which must be these, that all have come, and returns them.
+    /// Checks that the connected ranks are `ranks`, informs them that all have joined, and returns them.
     ///
     /// # Errors
     /// Fails with a text if other ranks have come.
@@ -187,7 +187,7 @@ impl Arrivals {
             events.remove(&connected.socket);
             let Connected { socket, pid, process, rank: Some(rank) } = connected else { continue };
             let pid = pid.as_raw_nonzero().get() as u32;
-            // This comes before the answer, after which the rank checks if its starter still lives.
+            // This comes before the answer. After the answer the rank checks that its starter still lives.
             all.push(JoinedRank { rank, pid, process, socket, starter: starter_of(pid) });
         }
         all.sort_by_key(|joined| joined.rank);
@@ -204,8 +204,8 @@ impl Arrivals {
     }
 }
 
-/// Returns the process that has started one. A starter that cannot be watched, such as one in another user's
-/// namespace, is none: its ranks are left to the other launcher.
+/// Returns the process that has started `pid`. Returns none if it cannot be watched, such as one in another
+/// user's namespace; the other launcher must end such ranks.
 fn starter_of(pid: u32) -> Option<(Pid, OwnedFd)> {
     let starter = Adopted::parent_of(pid)?;
     Some((starter, pidfd_open(starter, PidfdFlags::empty()).ok()?))

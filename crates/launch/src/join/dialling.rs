@@ -2,8 +2,8 @@
 //! that the launcher is there.
 //!
 //! Owns the attempts. Waits for none of them alone and starts no thread: each has a socket that never blocks,
-//! and a deadline. An attempt for which the launcher had no time is made again: other processes may take all
-//! of its places for a moment.
+//! and a deadline. If the launcher closes a connection for lack of room, the attempt is repeated: other
+//! processes may fill its places for a moment.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,7 +17,7 @@ use super::newcomers::PROOF_TIME;
 use crate::events::{Events, Ready, Source};
 use crate::remote::{Connection, FLIGHT, MAGIC, PREAMBLE, Version};
 
-/// The pause before the launcher is tried again: at first, and at last.
+/// The pause before the launcher is tried again: the first pause, and the longest.
 const AGAIN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(320)];
 
 /// The state of an attempt.
@@ -26,7 +26,7 @@ enum DialState {
     Pausing,
     /// The connection is being made.
     Connecting(TcpStream),
-    /// The greeting was sent, and `came` bytes of its answer have come.
+    /// The greeting was sent, and `came` bytes of the answer have been received.
     Greeting { stream: TcpStream, initiator: Initiator, answer: [u8; FLIGHT], came: usize },
     /// No launcher of the job is at this address.
     Failed,
@@ -80,7 +80,7 @@ impl Attempt {
         Attempt { address, state: DialState::Pausing, until: now, pause: AGAIN[0] }
     }
 
-    /// Advances the attempt as far as possible without waiting. Returns the connection once it is there, and
+    /// Advances the attempt as far as possible without waiting. Returns the connection once it is made, and
     /// an error once the last attempt has failed.
     fn step(
         &mut self,

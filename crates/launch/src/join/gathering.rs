@@ -1,7 +1,7 @@
-//! The start of a job that another launcher has started: its launcher waits for the agents of its hosts and
-//! for all ranks.
+//! The start of a job whose ranks another launcher has started: the job's own launcher waits for the agents
+//! of the hosts and for all ranks.
 //!
-//! Owns the sockets at which agents arrive, and their messages so far.
+//! Owns the sockets at which agents arrive, and their messages before the job begins.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -43,13 +43,13 @@ pub struct GatheredAgent {
     processors: u32,
     /// The ranks that have come there.
     ranks: BTreeSet<u32>,
-    /// The deadline of its first message, which proves that its first flight was not a repetition of another
-    /// one's.
+    /// The deadline of the agent's first message. That message proves that the agent's first flight was no
+    /// replay.
     silent_until: Option<Instant>,
 }
 
 impl GatheredAgent {
-    /// Returns the number of processors that each of its ranks has for itself.
+    /// Returns the number of processors that each of the agent's ranks has for itself.
     pub fn processors_of_each(&self) -> u32 {
         self.processors / (self.ranks.len() as u32).max(1)
     }
@@ -72,7 +72,7 @@ pub struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    /// Listens on those of this host's interfaces that the tunables name.
+    /// Listens on the interfaces of this host that the tunables name.
     ///
     /// # Errors
     /// Fails with any error of the system, or if an interface does not exist.
@@ -100,15 +100,16 @@ impl<'a> Gathering<'a> {
         Ok(Gathering { begin, starter, listeners, newcomers, agents: Vec::new(), deadline: None })
     }
 
-    /// Returns the addresses at which it listens: on this host first.
+    /// Returns the addresses at which the launcher listens, those on this host first.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
-    /// Waits until all ranks have come. Returns the agents of their hosts, in the order of their first ranks.
+    /// Waits until all ranks have joined. Returns the agents of their hosts, in the order of their first
+    /// ranks.
     ///
     /// # Errors
-    /// Fails with the reason why the job cannot start, which the agents know.
+    /// Fails with the reason why the job cannot start, after it has sent the agents that reason.
     pub fn run(mut self, events: &Events) -> Result<Vec<GatheredAgent>, String> {
         let gathered = loop {
             let ready = events.wait(self.next_deadline());
@@ -146,7 +147,8 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Accepts connections. Strangers may connect at any rate: after some of them other events are handled.
+    /// Accepts connections, a bounded number before other events are handled: other processes may connect at
+    /// any rate.
     fn accept(&mut self, index: usize, events: &Events) {
         for _ in 0..MOST_ACCEPTED {
             match self.listeners[index].accept() {
@@ -161,8 +163,8 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Gives a connection that has proven the key a place. If it cannot be watched it is dropped, and its
-    /// agent connects again.
+    /// Keeps a connection that has proven the key. If the connection cannot be watched, it is dropped, and
+    /// its agent connects again.
     fn add(&mut self, greeted: Option<Greeted>, events: &Events) {
         let Some(Greeted { stream, channel, answer, until }) = greeted else { return };
         self.make_room(events);
@@ -193,8 +195,8 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Limits silent agents, because other processes can repeat first flights: newcomers get the places of
-    /// the oldest ones.
+    /// Limits the agents that have sent no message, because other processes can replay first flights. A new
+    /// agent takes the place of the oldest silent one.
     fn make_room(&mut self, events: &Events) {
         let most = MOST_NEWCOMERS + MOST_ADDRESSES * self.begin.ranks as usize;
         let silent = || self.agents.iter().flatten().filter_map(|agent| agent.silent_until);
@@ -205,7 +207,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Closes those silent agents that `which` selects by their deadlines.
+    /// Closes those silent agents whose deadlines `which` selects.
     fn close_silent(&mut self, events: &Events, which: impl Fn(Instant) -> bool) {
         for place in &mut self.agents {
             if let Some(agent) = place.take_if(|agent| agent.silent_until.is_some_and(&which)) {
@@ -240,7 +242,7 @@ impl<'a> Gathering<'a> {
         loop {
             let Some(Some(agent)) = self.agents.get_mut(index) else { return Ok(()) };
             let message = match agent.up.next() {
-                // The first flight was a repetition of another one's.
+                // The first flight was a replay.
                 Err(_) if agent.silent_until.is_some() => {
                     self.close_agent(index, events);
                     return Ok(());

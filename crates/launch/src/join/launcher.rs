@@ -1,4 +1,4 @@
-//! The launcher of a job that another launcher has started. Owns the description of that job.
+//! The launcher of a job whose ranks another launcher has started. Owns the description of that job.
 
 use std::ffi::OsString;
 use std::io;
@@ -43,7 +43,7 @@ pub fn serve(begin: &JoinTask, starter: &Socket) -> io::Result<()> {
     }
 }
 
-/// The settings of the job in the environment of the ranks.
+/// The settings of the job, which come from the environment of the ranks.
 struct JobSettings {
     tunables: Tunables,
     on_failure: OnFailure,
@@ -83,8 +83,8 @@ fn launch(
         agent.ranks().iter().for_each(|rank| of_ranks[rank as usize] = host);
     }
     let info = JobInfo {
-        // This is not the ticket's number: strangers could see that before this process holds the name of the
-        // job's number.
+        // This is not the ticket's number. Other processes could see that number before this process holds
+        // the name that belongs to it.
         id: draw_job_id()?,
         launcher: std::process::id(),
         // Agents have the key, which is never sent.

@@ -5,10 +5,10 @@
 //!   mpiexec, srun, prterun ──▶ ranks of one host ── control sockets ──▶ agent ─┐
 //!                          └─▶ ranks of another  ── control sockets ──▶ agent ─┴─ TCP, sealed ─▶ launcher
 //! ```
-//! Owns the start and connection of these processes. From then on agents and launcher are those of `canele
-//! run --hosts`. But the ranks are no children of an agent's: their ends are known by descriptors of their
-//! processes, and the other launcher reports their exit statuses. Rank 0 starts the launcher, the first rank
-//! of each host its agent (`canele_control::join`).
+//! Owns the start and connection of these processes. From then on agents and launcher work as those of
+//! `canele run --hosts`. But the ranks are no children of an agent. Descriptors of their processes report
+//! their ends, and the other launcher reports their exit statuses. Rank 0 starts the launcher, and the first
+//! rank of each host starts its agent (`canele_control::join`).
 
 mod agent;
 mod arrivals;

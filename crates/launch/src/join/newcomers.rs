@@ -1,9 +1,9 @@
-//! Connections whose other ends have not proven the job's key yet, at the launcher of a job that another
-//! launcher has started.
+//! New connections at the launcher of a job that another launcher has started, until their other ends have
+//! proven the job's key.
 //!
-//! Owns their places. Waits for none of them and starts no thread: each has a limited number of bytes, one
-//! deadline, and a place that a newcomer takes from the oldest one. An agent is kept out for no longer than
-//! its own first flight takes to arrive.
+//! Owns a limited number of places. Waits for none of them and starts no thread: each has a limited number of
+//! bytes, one deadline, and a place that the next connection takes from the oldest one. So strangers delay an
+//! agent by no more than the time that its own first flight takes to arrive.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -19,8 +19,8 @@ use crate::remote::{Connection, GREETING, MAGIC, PREAMBLE, Version};
 pub const MOST_NEWCOMERS: usize = 256;
 /// The time that the first flight may take.
 pub const PROOF_TIME: Duration = Duration::from_secs(5);
-/// The time that the first message may take after it: the other end has the key, or repeats a flight of an
-/// end that has it.
+/// The time that the first message may take after the first flight. The other end has the key, or replays a
+/// flight of an end that has it.
 const FIRST_MESSAGE_TIME: Duration = Duration::from_secs(60);
 
 /// A connection that has proven nothing.
@@ -52,9 +52,9 @@ pub struct Greeted {
 pub struct Newcomers {
     secret: Secret,
     places: Vec<Option<Newcomer>>,
-    /// The places of newcomers, the one taken first in front. Each taken place occurs once.
+    /// The places of newcomers, the oldest in front. Each taken place occurs once.
     order: VecDeque<usize>,
-    /// The version that another release of the command has sent; it may be a stranger.
+    /// The version that another release of the command has sent, or a stranger in its name.
     pub other_version: Option<Version>,
 }
 
@@ -71,7 +71,7 @@ impl Newcomers {
         Newcomers { secret, places: Vec::new(), order: VecDeque::new(), other_version: None }
     }
 
-    /// Adds a connection; mostly its first flight is here already.
+    /// Adds a connection; mostly its first flight has already arrived.
     pub fn add(&mut self, stream: TcpStream, now: Instant, events: &Events) -> Option<Greeted> {
         if self.order.len() >= MOST_NEWCOMERS {
             self.evict_oldest(events);
@@ -105,7 +105,7 @@ impl Newcomers {
         }
     }
 
-    /// Closes the oldest one to make room.
+    /// Closes the oldest newcomer to make room.
     pub fn evict_oldest(&mut self, events: &Events) {
         if let Some(place) = self.order.front().copied() {
             self.leave(place, events);
@@ -119,20 +119,20 @@ impl Newcomers {
         self.order.retain(|other| *other != place);
     }
 
-    /// Returns the deadline of the oldest one.
+    /// Returns the deadline of the oldest newcomer.
     pub fn deadline(&self) -> Option<Instant> {
         let oldest = self.order.front().and_then(|place| self.places[*place].as_ref());
         oldest.map(|newcomer| newcomer.until)
     }
 
-    /// Closes those whose deadline has passed.
+    /// Closes the newcomers whose deadlines have passed.
     pub fn check(&mut self, now: Instant, events: &Events) {
         while self.deadline().is_some_and(|at| now >= at) {
             self.evict_oldest(events);
         }
     }
 
-    /// Closes all.
+    /// Closes all newcomers.
     pub fn close(&mut self, events: &Events) {
         while !self.order.is_empty() {
             self.evict_oldest(events);

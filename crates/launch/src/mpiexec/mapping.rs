@@ -100,7 +100,7 @@ impl MpiexecMapping {
             "fill" => self.fill = true,
             "node" | "span" => self.by_node = Some(format!("{typed} {text}")),
             unit => {
-                // Ranks are numbered so inside a host anyway.
+                // This is how ranks are numbered inside a host anyway.
                 Unit::from_str(unit).map_err(|why| format!("{typed} {text}: {why}, nor slot, fill, span"))?;
             }
         }
@@ -165,18 +165,18 @@ impl MpiexecMapping {
         options
     }
 
-    /// Returns the option that makes ranks go to the hosts in turn, if it has no effect because ranks are
+    /// Returns the option that assigns ranks to the hosts in turn, if it has no effect because ranks are
     /// spread over other units.
     pub fn lost_order(&self) -> Option<&str> {
         self.by_node.as_deref().filter(|_| self.unit.is_some())
     }
 
-    /// Returns true if the number of ranks follows from the machine, or from the file.
+    /// Returns true if the machine or the file determines the number of ranks.
     pub fn says_ranks(&self) -> bool {
         self.rankfile.is_some() || self.unit.as_ref().is_some_and(|unit| unit.starts_with("ppr"))
     }
 
-    /// Checks the values that ranks are bound to.
+    /// Checks the units to which ranks are bound.
     ///
     /// # Errors
     /// Fails with a text that describes the error.

@@ -12,7 +12,7 @@ pub enum Meaning {
     BindTo,
     /// The units over which ranks are spread.
     MapBy,
-    /// The numbering of ranks there.
+    /// The numbering of ranks on those units.
     RankBy,
     /// A value of `MapBy` that has a name of its own.
     MapTo(&'static str),
@@ -55,9 +55,9 @@ pub enum Meaning {
     Setting(&'static str),
     /// An option of `canele run` with a value.
     Kept(&'static str),
-    /// An option of `canele run` with a value, for jobs that have hosts: the way to reach them.
+    /// An option of `canele run` with a value that says how hosts are reached; only for jobs that have hosts.
     Remote(&'static str),
-    /// The folder that the command lies in on the hosts, with `bin` below it.
+    /// The folder of the installation on the hosts; the command lies in `bin` below it.
     Prefix,
     /// An option that asks for the usual behaviour.
     Nothing,
@@ -230,7 +230,7 @@ pub fn meaning(typed: &str) -> Result<Meaning, String> {
 }
 
 impl Meaning {
-    /// Returns true if it has no value.
+    /// Returns true if the option has no value.
     pub fn is_flag(self) -> bool {
         matches!(
             self,

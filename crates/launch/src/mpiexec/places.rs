@@ -13,7 +13,7 @@ pub struct HostChoice {
     pub hosts: Option<String>,
     /// The number of ranks if no option gives it.
     pub ranks: Option<u32>,
-    /// True if the hosts have numbers, also those of an allocation.
+    /// True if the hosts have numbers of ranks, also if they come from an allocation.
     pub says_ranks: bool,
 }
 
@@ -67,8 +67,8 @@ pub fn resolve(wanted: &MpiexecOptions, in_allocation: bool) -> Result<HostChoic
     Ok(HostChoice { hosts: Some(words.join(",")), ranks: None, says_ranks: sum(&named).is_some() })
 }
 
-/// Merges hosts. A host that is named several times, or beside others with numbers, has room for one rank
-/// each time.
+/// Merges the entries of each host. An entry without a number means one rank if its host has several entries,
+/// or if another entry has a number.
 fn merged(named: Vec<NamedHost>, per_host: Option<u32>) -> Vec<NamedHost> {
     let mut hosts: Vec<NamedHost> = Vec::new();
     let counts = named.iter().any(|host| host.ranks.is_some());
@@ -107,7 +107,7 @@ fn numbered(mut hosts: Vec<NamedHost>) -> Vec<NamedHost> {
     hosts
 }
 
-/// Returns the number of ranks that the hosts have room for, if they give it.
+/// Returns the number of ranks that the hosts have room for; none if they do not say it.
 fn sum(hosts: &[NamedHost]) -> Option<u32> {
     hosts.iter().try_fold(0_u32, |sum, host| Some(sum.saturating_add(host.ranks?)))
 }

@@ -1,7 +1,7 @@
 //! An answer while it arrives: lines of JSON, the job's and one for each rank.
 //!
-//! Owns the bounds on a line and on the whole, which no number in the answer changes. Never reads: callers
-//! give it bytes. Control characters in texts are replaced.
+//! Owns the bounds on a line and on the whole answer; no number in the answer changes them. Never reads:
+//! callers give it bytes. Control characters in texts are replaced.
 
 use canele_sys::printable;
 use serde::de::DeserializeOwned;
@@ -30,7 +30,7 @@ const MOST_NAME: usize = 255;
 pub enum AnswerError {
     /// The answer was empty.
     Empty,
-    /// The launcher answers others, and has no place for this request.
+    /// The launcher answers other requests, and has no place for this one.
     Busy,
     /// It is no report, for this reason.
     Unreadable(String),
@@ -104,7 +104,7 @@ impl AnswerReader {
         Ok(())
     }
 
-    /// Returns the reason why an answer that ends here is none.
+    /// Returns the reason why an answer that ends here is invalid.
     pub fn ended(&self) -> AnswerError {
         match &self.report {
             Some(report) => {
@@ -124,7 +124,7 @@ fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, AnswerError> {
     serde_json::from_value(printable_value(value)).map_err(unreadable)
 }
 
-/// Returns the value with texts that a terminal only shows.
+/// Returns the value, its texts without characters that a terminal obeys.
 fn printable_value(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(printable::line(&text).into_owned()),

@@ -23,7 +23,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 const STRANGERS_TIME: Duration = Duration::from_secs(2);
 /// The limits on an answer of this user's launchers, or of root's.
 const OWN: AnswerLimits = AnswerLimits { line: 64 << 20, bytes: 1 << 30, ranks: LinkId::MOST_RANKS };
-/// The limits, for root, on an answer of another user's process, and on those of all that user's processes
+/// The limits, for root, on an answer of another user's process, and on all answers of that user's processes
 /// together.
 const STRANGERS: AnswerLimits = AnswerLimits { line: 1 << 20, bytes: 16 << 20, ranks: 4096 };
 /// The limit, for root, on the answers of all processes of other users.
@@ -60,7 +60,7 @@ impl StrangersBytes {
     }
 }
 
-/// Reads all answers, each of which is identified by the number that its launcher has for the user `own`.
+/// Reads all answers. Messages name each launcher by the number that it has for the user `own`.
 pub fn converse(reached: Vec<Reached>, own: u32) -> Vec<Answered> {
     let begin = |with: Reached| {
         let number = with.peer.pid.unwrap_or(with.name.pid);

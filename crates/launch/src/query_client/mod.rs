@@ -27,7 +27,7 @@ use reach::{Reach, Reached, reach};
 /// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// No process listens there.
+    /// No process listens under this number.
     #[error("process {0} is no launcher of a running job on this host")]
     NoLauncher(u32),
     /// The launcher closed the connection without an answer.
@@ -59,10 +59,10 @@ pub enum QueryError {
         /// Their numbers in the pid namespace of the asker, if they have any there.
         visible: Option<String>,
     },
-    /// Connections of others fill the launcher's queue.
+    /// Connections of other processes fill the launcher's queue.
     #[error("the launcher {0} cannot be asked now: the queue of its socket is full")]
     Full(u32),
-    /// The launcher answers others.
+    /// The launcher answers other requests.
     #[error("the launcher {0} answers as many questions as it can at a time: ask it again")]
     Busy(u32),
     /// Not all possible launchers were asked.
@@ -106,7 +106,7 @@ pub enum QueryError {
 pub struct RunningJobs {
     /// The reports, in the order of the launchers' processes.
     pub reports: Vec<JobReport>,
-    /// The reasons why others have none, as far as they concern the user.
+    /// The reasons why other jobs have no report, as far as they concern the user.
     pub errors: Vec<QueryError>,
 }
 
@@ -145,7 +145,7 @@ fn answers(reach: Reach, own: u32, is_cut: bool) -> RunningJobs {
     for (with, result) in converse(reach.reached, own) {
         match result {
             Ok(report) => jobs.reports.push(report),
-            // The job is over.
+            // The launcher has closed the connection because its job is over.
             Err(QueryError::Refused(_)) => {}
             // A process of another user that has a launcher's name may be no launcher.
             Err(error) if with.peer.uid == own || matches!(error, QueryError::TooLong { .. }) => {
@@ -158,8 +158,8 @@ fn answers(reach: Reach, own: u32, is_cut: bool) -> RunningJobs {
     jobs
 }
 
-/// Returns the launcher that a number means: the process that has it here, or the only one that has it in its
-/// own pid namespace.
+/// Returns the launcher that a process number means: the process that has the number here, or the only one
+/// that has it in its own pid namespace.
 fn find(pid: u32, names: &QueryNames, own: u32) -> Result<Reached, QueryError> {
     let system = |errno: rustix::io::Errno| QueryError::System(pid, errno.into());
     let is_it = |peer: &PeerCredentials| peer.pid == Some(pid);

@@ -1,8 +1,8 @@
-//! Connections with the listeners that have launchers' names: their users are checked before any data is
-//! read.
+//! Connections with the listeners that have launchers' names. The users of the listeners are checked before
+//! any data is read.
 //!
-//! Owns the decision whom an asker trusts. Never waits for one listener alone: a full queue is tried again
-//! beside all others, until one deadline.
+//! Owns the decision which listeners an asking process trusts. Never waits for one listener alone: a full
+//! queue is tried again beside all others, until one deadline.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_millis(5);
 const ALL_TIME: Duration = Duration::from_secs(2);
 /// The most listeners whose answers are read at a time.
 const MOST_LAUNCHERS: usize = 256;
-/// The most of them that belong to one user other than the asking one and root.
+/// The most of these listeners that belong to one user other than the asking user and root.
 const MOST_OF_ANOTHER_USER: usize = 32;
 
 /// A listener that may be a launcher, and is of a trusted user.
@@ -37,7 +37,7 @@ pub struct Reached {
 #[derive(Debug, Default)]
 pub struct Reach {
     pub reached: Vec<Reached>,
-    /// The first listener that is not trusted, or not wanted.
+    /// The first listener that is not trusted or does not match the request.
     pub stranger: Option<PeerCredentials>,
     /// Listeners whose queues were full to the end.
     pub full: Vec<QueryName>,
@@ -51,7 +51,7 @@ pub fn is_trusted(peer: PeerCredentials, own: u32) -> bool {
     peer.uid == own || peer.uid == 0 || own == 0 && peer.pid.is_some()
 }
 
-/// Connects with all of them at once as the user `own`, and keeps those that are trusted and `wanted`.
+/// Connects with all listeners at once as the user `own`, and keeps those that are trusted and `wanted`.
 ///
 /// # Errors
 /// Fails if the system has no sockets for this process.

@@ -18,7 +18,7 @@ use crate::failure::Exit;
 use crate::host_ranks::{Order, Report};
 use crate::join::GatheredAgent;
 
-/// The number of bytes waiting for an agent from which on its messages are not read.
+/// The number of bytes waiting for an agent from which on messages of the agent are not read.
 const CONGESTED: usize = 4 << 20;
 /// The time that the launcher waits for the status of a remote shell after its output has ended.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
@@ -187,7 +187,7 @@ impl Agent {
         }
     }
 
-    /// Answers the first flight: both ends have a channel then.
+    /// Answers the first flight. After that both ends have a secure channel.
     fn shake_hands(&mut self) -> Result<(), String> {
         let (State::Greeting, Some(up)) = (self.state, &mut self.up) else { return Ok(()) };
         let Some(flight) = up.take_flight() else { return Ok(()) };
@@ -228,7 +228,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Returns true if the report is about its own ranks.
+    /// Returns true if the report is about the agent's own ranks.
     fn may_say(&self, report: &Report) -> bool {
         match report {
             Report::Started { rank, .. }
@@ -254,7 +254,7 @@ impl Agent {
         }
     }
 
-    /// Takes standard error of its shell; returns it for printing once the agent runs.
+    /// Takes standard error of the agent's shell; returns it for printing once the agent runs.
     pub fn hear_remark(&mut self, bytes: Vec<u8>) -> Option<Report> {
         if self.begun {
             return Some(Report::Remarked { bytes });
@@ -281,8 +281,8 @@ impl Agent {
         self.found.as_deref().unwrap_or_default()
     }
 
-    /// Gives it its task, with the ports of all hosts' rails. Returns its shell's earlier remarks to be
-    /// printed, since they are no failure.
+    /// Gives the agent its task, with the ports of all hosts' rails. Returns the earlier remarks of its
+    /// shell, which are printed because they are no failure.
     pub fn begin(&mut self, rails: &[Vec<Vec<String>>]) -> Report {
         if let Some(network) = &mut self.task.info.network {
             network.rails = rails.to_vec();
@@ -307,7 +307,7 @@ impl Agent {
         lives.then(|| self.heartbeat.deadline())
     }
 
-    /// Sends a beat if it is time; reports if it was silent for too long.
+    /// Sends a beat if it is due; returns [`Beat::Lost`] if the agent was silent for too long.
     pub fn look(&mut self, now: Instant) -> Beat {
         if self.next_beat().is_none() {
             return Beat::NotYet;
@@ -323,7 +323,7 @@ impl Agent {
         beat
     }
 
-    /// Passes on an order, once it has its task.
+    /// Passes on an order; the order waits until the agent has its task.
     pub fn tell(&mut self, order: Order) {
         if self.state != State::Running {
             return self.waiting.push(order);
@@ -355,7 +355,7 @@ impl Agent {
         }
     }
 
-    /// Returns the text that it failed because its shell did `what`.
+    /// Returns the text that the agent failed because its shell did `what`.
     pub fn failed(&self, host: &str, what: &str) -> String {
         let printed = shell::last_lines(&self.printed);
         format!("cannot start on host {host}: `{}` {what}{printed}", self.command)
@@ -370,7 +370,7 @@ impl Agent {
         }
     }
 
-    /// Closes its streams; an agent that still runs ends its ranks then.
+    /// Closes the agent's streams; an agent that still runs ends its ranks then.
     pub fn close(&mut self, events: &Events) {
         self.state = State::Over;
         self.until = None;

@@ -87,8 +87,8 @@ impl AgentLoop {
             return Err(io::Error::other("its standard input and output lead to a launcher"));
         }
         if output.is_terminal() {
-            // A batch system's terminal passes bytes on before a line ends; raw mode keeps it from changing
-            // them.
+            // In raw mode a batch system's terminal does not change the bytes, and passes them on before a
+            // line ends.
             let mut modes = tcgetattr(&output)?;
             modes.make_raw();
             tcsetattr(&output, OptionalActions::Now, &modes)?;
@@ -108,7 +108,7 @@ impl AgentLoop {
     fn over(input: OwnedFd, output: OwnedFd, events: Events) -> io::Result<AgentLoop> {
         let up = Inflow::new(input, Source::Incoming(0), &events)?;
         let mut down = Outflow::new(output, Source::Outgoing(0));
-        // Without any interface the job may still run, if its ranks never communicate across hosts.
+        // Without any interface the job may still run if its ranks never communicate across hosts.
         down.push(&FromAgent::Interfaces(interfaces().unwrap_or_default()));
         Ok(AgentLoop {
             events,
@@ -306,7 +306,7 @@ impl AgentLoop {
         }
     }
 
-    /// Reports that the launcher has ended before the ranks here, since it cannot report it itself.
+    /// Reports that the launcher has ended before the ranks here; the launcher cannot report its own end.
     fn launcher_died(&mut self, how: &str) {
         let runs = self.host_ranks.as_ref().is_some_and(|host_ranks| !host_ranks.is_over());
         if runs && self.streams.is_some() {

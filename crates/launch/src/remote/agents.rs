@@ -1,5 +1,5 @@
-//! The agents of a job. Their remote shells are started, and they get their tasks when all have answered.
-//! Their reports are read, and silent agents are given up.
+//! The agents of a job. Their remote shells are started, and agents get their tasks when all have answered.
+//! The launcher reads their reports and gives up silent agents.
 //!
 //! Owns the supervisor of the shells: like ranks on one machine, no shell outlives the launcher. The launcher
 //! decides the effect of a lost host.
@@ -26,7 +26,7 @@ use crate::plan::{Plan, Program};
 use crate::supervisor::{FromSupervisor, ToSupervisor};
 use crate::supervisor_handle::{self, SupervisorHandle};
 
-/// The additional time, beyond its supervisor's, that an agent has to report that its ranks have ended.
+/// The time that an agent has, beyond that of its supervisor, to report that its ranks have ended.
 const TRAVEL: Duration = Duration::from_millis(500);
 /// The most consecutive reads of an agent's data before its shell's end is handled.
 const LAST_READS: u32 = 1024;
@@ -153,7 +153,7 @@ impl Agents {
                 self.read(host as usize, events);
             }
             Source::Printed(host, stream) => self.pipes.read(host, stream),
-            // Writing follows in any case.
+            // Output is written after all events anyway.
             _ => {}
         }
     }
@@ -221,7 +221,7 @@ impl Agents {
 
     fn handle_exit(&mut self, host: usize, exit: Exit, events: &Events) {
         self.agents[host].exit = Some(exit);
-        // Its earlier messages come first.
+        // The launcher handles the agent's earlier messages before the end of its shell.
         for _ in 0..LAST_READS {
             if self.agents[host].up.is_none() || !self.read(host, events) {
                 break;
@@ -238,7 +238,7 @@ impl Agents {
 
     fn hear_remarks(&mut self) {
         for print in self.pipes.take() {
-            // The printing side drops output that has no reader.
+            // The printing side drops output that has no reader, so there is always room.
             self.pipes.give_room(print.stream, print.bytes.len() as u32);
             let host = print.from as usize;
             let remark = self.agents[host].hear_remark(print.bytes);
@@ -274,7 +274,7 @@ impl Agents {
                 self.hear_remarks();
                 let text = self.agents[host].failed(&self.names[host], what);
                 if self.agents[host].is_later {
-                    // The job goes on without its ranks.
+                    // The job goes on without ranks on this host.
                     let waiting = self.agents[host].take_waiting();
                     waiting.into_iter().for_each(|order| self.refuse(host, order, &text));
                     return self.close(host, [Report::Empty { left: Vec::new() }], events);
@@ -302,7 +302,8 @@ impl Agents {
         self.supervisor.send(&ToSupervisor::StopBeats { number: host as u32 }, &[]);
     }
 
-    /// Takes over after the supervisor of the shells, and the shells, are gone: agents see their streams end.
+    /// Takes over for the supervisor of the shells, after it and the shells are gone: agents see their
+    /// streams end.
     fn take_over(&mut self, events: &Events) {
         let why =
             format!("the supervisor of the remote shells (process {}) was killed", self.supervisor.pid());

@@ -20,9 +20,10 @@ use crate::events::{Events, Ready, Source};
 /// The longest message in bytes. The longest are a task with its command lines, which the system limits to
 /// less, and the counters and links of all ranks of a host.
 const MAX_FRAME: usize = 16 << 20;
-/// The number of bytes that proves an incomplete chunk under way: more than beats in the time of silence.
+/// The number of bytes that proves that an incomplete chunk is under way. The beats within the time of
+/// silence have fewer.
 const MUCH: usize = 1024;
-/// The most bytes before the preamble.
+/// The most bytes of noise, such as a shell's greeting, before the preamble.
 pub const MOST_NOISE: usize = 64 * 1024;
 
 /// The result of a search for a preamble.
@@ -43,14 +44,14 @@ pub struct Inflow {
     source: Source,
     watched: bool,
     bytes: Vec<u8>,
-    /// The number of bytes of it that have been taken.
+    /// The number of received bytes that have been taken.
     taken: usize,
     /// The opener of chunks, once there is a channel.
     opener: Option<Opener>,
     /// The received part of a message, and the chunk opened last.
     message: Vec<u8>,
     plain: Vec<u8>,
-    /// True if a chunk was taken since the last check that the far end lives; and the number of bytes
+    /// True if a chunk was taken since the last check that the far end lives. `came` counts the bytes
     /// received since then.
     any: bool,
     came: usize,
@@ -140,7 +141,7 @@ impl Inflow {
         self.opener = Some(opener);
     }
 
-    /// Takes the read bytes that are no message, to be shown.
+    /// Takes the received bytes that are no message, to be shown to the user.
     pub fn take_rest(&mut self) -> Vec<u8> {
         self.bytes.split_off(std::mem::take(&mut self.taken))
     }
@@ -198,8 +199,8 @@ impl Inflow {
         Ok(Some(role == ChunkRole::Last))
     }
 
-    /// Returns true if chunks have come since the last call, or enough bytes to prove that one is under way.
-    /// Beats that are taken for part of a chunk do not count.
+    /// Returns true if chunks have come since the last call, or enough bytes to prove that a chunk is under
+    /// way. Beats that were read as part of a chunk do not count.
     pub fn lives(&mut self) -> bool {
         let lives = std::mem::take(&mut self.any) || self.came >= MUCH;
         if lives {
@@ -208,7 +209,7 @@ impl Inflow {
         lives
     }
 
-    /// Starts or stops watching for more bytes.
+    /// Starts or stops watching the stream for more bytes.
     pub fn watch(&mut self, wanted: bool, events: &Events) {
         if wanted && !self.watched {
             self.watched = events.add(self.fd.as_fd(), self.source, Ready::IN).is_ok();
@@ -218,7 +219,7 @@ impl Inflow {
         }
     }
 
-    /// Changes the source by which it is identified.
+    /// Changes the source that identifies the stream.
     pub fn rename(&mut self, source: Source, events: &Events) {
         let watched = self.watched;
         self.watch(false, events);
@@ -237,7 +238,7 @@ impl Inflow {
 pub struct Outflow {
     fd: OwnedFd,
     source: Source,
-    /// The sealer of messages, once there is a channel, and the messages from before it.
+    /// The sealer of messages, once there is a channel, and the messages that were queued before.
     sealer: Option<Sealer>,
     early: Vec<Vec<u8>>,
     waiting: Vec<u8>,
@@ -252,7 +253,7 @@ impl Outflow {
         Outflow { fd, source, sealer: None, early: Vec::new(), waiting: Vec::new(), begun: 0, watched: false }
     }
 
-    /// Changes the source by which it is identified; called before any bytes wait.
+    /// Changes the source that identifies the stream; called before any bytes wait.
     pub fn rename(&mut self, source: Source) {
         self.source = source;
     }
@@ -263,7 +264,7 @@ impl Outflow {
         self.begun = self.waiting.len();
     }
 
-    /// Sets the sealer for all later messages, first for those that wait for it.
+    /// Sets the sealer for all later messages, and seals the messages that wait for it.
     pub fn seal_with(&mut self, mut sealer: Sealer) {
         for message in self.early.drain(..) {
             chunks::push(&message, &mut sealer, &mut self.waiting);
@@ -295,7 +296,7 @@ impl Outflow {
         }
     }
 
-    /// Returns the descriptor.
+    /// Returns the descriptor of the stream.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -1,8 +1,8 @@
-//! Detection of a dead peer. Owns the rhythm: the times of beats, and the number of this side's beats that
-//! may pass in silence.
+//! Detection of a dead peer. Owns the times of beats, and the number of this side's beats that may pass in
+//! silence.
 //!
-//! Silence is counted in this side's beats, not in time. While this process was stopped, or its machine
-//! asleep, the other's beats arrived all the same and are read before the next one is counted.
+//! Silence is counted in this side's beats, not in time. While this process is stopped, or its machine
+//! asleep, the other side's beats still arrive. They are read before the next beat is counted.
 
 use std::time::{Duration, Instant};
 

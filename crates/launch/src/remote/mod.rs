@@ -5,9 +5,9 @@
 //!      │       ◀── reports, beats ─ │ remote shell │ ◀──────────────▶ │ canele agent │── host: ranks …
 //!   supervisor of the shells ──────▶└──────────────┘ standard output  └──────────────┘
 //! ```
-//! Nothing else connects the two: every network that lets the remote shell through is enough, and only a user
-//! of the shell can start an agent. The job and its key travel there too, sealed, never on a command line or
-//! in an environment.
+//! Nothing else connects the two. So every network that lets the remote shell through is enough, and only a
+//! user of the shell can start an agent. The job and its key also travel through the shell, sealed, never on
+//! a command line or in an environment.
 //!
 //! Either side gives the other up if it hears nothing of it for a while, or if the stream ends; an agent then
 //! ends its ranks. A process that is only stopped is not given up: its supervisor sends beats in its place.
@@ -87,7 +87,7 @@ pub enum FromAgent {
         /// The number of processors that the ranks there may use.
         processors: u32,
     },
-    /// A rank that had come has ended, before the job began.
+    /// A rank that had joined has ended, before the job began.
     Left {
         /// The rank.
         rank: u32,

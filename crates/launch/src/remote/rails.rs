@@ -1,20 +1,20 @@
-//! The choice of the hosts' interfaces that are rails. Agents report their interfaces, the launcher numbers
-//! them, so that a rail has the same number on every host.
+//! The choice of the hosts' interfaces that are rails. Agents report their interfaces, and the launcher
+//! numbers them so that a rail has the same number on every host.
 
 use canele_rail::tcp::interfaces::{Interface, choose, names_in, number};
 
 /// A host's part of a rail: the interface and its ports; both empty if it has no part in the rail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostRail {
-    /// The interface's name there.
+    /// The interface's name on the host.
     pub interface: String,
-    /// The ports that its ranks open, in words of the driver.
+    /// The ports that the host's ranks open, as the driver writes them.
     pub ports: Vec<String>,
 }
 
 /// Returns each host's part of each rail. If there are `more` hosts, which are not known yet, all interfaces
-/// of the only known host are rails. With names, comma-separated, rails are the named interfaces, in that
-/// order on all hosts; without, interfaces on one network are one rail.
+/// of the only known host are rails. If `names` gives interfaces, separated by commas, these are the rails,
+/// in that order on all hosts. Otherwise the interfaces on one network form one rail.
 ///
 /// # Errors
 /// Fails with the number of a host that lacks an interface of a name, and the reason.
@@ -37,11 +37,11 @@ pub fn agree(
     Ok(chosen.iter().zip(&numbers).map(|(interfaces, numbers)| in_order(interfaces, numbers)).collect())
 }
 
-/// Returns another host's part of each rail of those that have agreed. It is the interface on the same
-/// network or, with names, that of the name.
+/// Returns a later host's part of each rail on which the other hosts have agreed. It is the interface on the
+/// same network or, if interfaces were named, the one with the name.
 ///
 /// # Errors
-/// Fails if it lacks an interface of a name, with the reason.
+/// Fails with the reason if the host lacks a named interface.
 pub fn join(
     hosts: &[(Vec<Interface>, Vec<HostRail>)],
     found: &[Interface],

@@ -19,7 +19,7 @@ const SHOWN: usize = 6;
 pub struct RemoteShell {
     /// The command and its own arguments.
     pub words: Vec<OsString>,
-    /// No command was named: none is needed for this host.
+    /// True if no command was named. This host then needs no shell.
     pub is_usual: bool,
     /// The `canele` command on the hosts.
     pub canele: PathBuf,
@@ -59,8 +59,8 @@ fn unbracketed(name: &str) -> String {
     name.replace(['[', ']'], "")
 }
 
-/// Quotes a word for the shell at the far end. A word without special characters stays as it is, also for a
-/// far end without a shell.
+/// Quotes a word for the shell at the far end. A word without special characters stays as it is, also because
+/// the far end may have no shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=~".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -1,7 +1,8 @@
-//! Beats in place of a stopped process: the launcher or agent that started the supervisor is not dead then.
+//! Beats that the supervisor sends while the launcher or agent that started it is stopped: a stopped process
+//! is not dead.
 //!
 //! Owns copies of the streams that the starter writes. Writes nothing there while the starter runs, so a
-//! starter that hangs falls silent.
+//! starter that hangs sends no beats.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,7 +27,7 @@ pub struct StarterBeats {
 }
 
 impl StarterBeats {
-    /// Adds a stream to keep alive, a beat at a time.
+    /// Adds a stream on which beats are sent at this interval while the starter is stopped.
     pub fn add(&mut self, number: u32, stream: OwnedFd, key: BeatKey, every: Duration) {
         if self.starter.is_none() {
             let stat = |pid: Pid| File::open(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok();
@@ -69,8 +70,8 @@ impl StarterBeats {
     }
 }
 
-/// Sends a beat; returns true if the stream still has a reader. Waiting bytes in a full stream prove as well
-/// that the starter lives.
+/// Sends a beat; returns true if the stream still has a reader. If the stream is full, the waiting bytes
+/// prove as well that the starter lives.
 fn send_beat(stream: &OwnedFd, sealer: &mut BeatSealer) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ready = [PollFd::new(stream, PollFlags::OUT)];
@@ -83,7 +84,7 @@ fn send_beat(stream: &OwnedFd, sealer: &mut BeatSealer) -> bool {
     }
 }
 
-/// Returns true if the process, whose `/proc/PID/stat` this is, is stopped by a signal or a debugger.
+/// Returns true if a signal or a debugger has stopped the process, whose `/proc/PID/stat` this is.
 fn is_stopped(stat: &File) -> bool {
     let mut bytes = [0; 512];
     let count = stat.read_at(&mut bytes, 0).unwrap_or(0);

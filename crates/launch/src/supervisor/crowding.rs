@@ -1,8 +1,8 @@
 //! Detection of ranks that share the processors that they were bound to, and their release.
 //!
 //! Owns the times of the checks, and the criterion for sharing. Jobs of other containers and programs of
-//! other users make no claims that this job can see. They show in the time for which a runnable rank waits
-//! for its processor.
+//! other users make no claims that this job can see. They are detected by the time for which a runnable rank
+//! waits for its processor.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ impl Crowding {
         Some(at + interval)
     }
 
-    /// Checks if it is time, and releases all ranks if one shares its processors.
+    /// Checks the ranks if it is time, and releases all of them if one shares its processors.
     pub fn look(&mut self, now: Instant) {
         let Some((at, interval)) = self.last.filter(|_| self.deadline().is_some_and(|due| now >= due)) else {
             return;
@@ -113,7 +113,7 @@ fn parse(schedstat: &str) -> Option<Duration> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Returns true if a rank that has waited for `waited` of the time `passed` shares its processors.
+/// Returns true if a rank shares its processors: it has waited for `waited` of the time `passed`.
 fn shares(waited: Duration, passed: Duration) -> bool {
     waited * WAITING_PART > passed
 }

@@ -38,7 +38,7 @@ pub enum ToSupervisor {
         /// The key that proves the beats.
         key: BeatKey,
     },
-    /// That stream is closed.
+    /// The stream of `StartBeats` is closed.
     StopBeats {
         /// The number of the stream.
         number: u32,

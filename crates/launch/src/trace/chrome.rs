@@ -22,10 +22,10 @@ use super::words::{NamesOfFlows, add, add_message, micros, text, wait_name};
 
 /// The longest time for which a send or receive is drawn, since it takes no time of its own.
 const MARK_NS: u64 = 500;
-/// The most receptions under way that are searched for the one that has come.
+/// The most unfinished receptions that are searched for the one that has ended.
 const MOST_UNDER_WAY: usize = 1024;
 
-/// Replaces the rail of a message whose pieces give their own rails.
+/// The value that stands for the rail of a message whose pieces record their own rails.
 const IN_PIECES: u8 = u8::MAX;
 
 /// The file while it is written.
@@ -37,7 +37,7 @@ pub struct Writer<W> {
     site_names: SiteNames,
 }
 
-/// A slice that has begun.
+/// A slice that has begun and not ended.
 struct Open {
     begin: Event,
     begin_kind: EventKind,
@@ -56,9 +56,9 @@ struct Texts<'a> {
 struct Lines {
     rank: u32,
     start_ns: u64,
-    /// The end of the job, which ends the open slices of a rank, too.
+    /// The end of the job, which also ends the slices that a rank left open.
     end_ns: u64,
-    /// The start, the duration (the longer first), and the text.
+    /// The start, the duration and the text of each line. At equal starts the longer slice comes first.
     lines: Vec<(u64, std::cmp::Reverse<u64>, String)>,
 }
 
@@ -102,7 +102,7 @@ impl<W: Write> Writer<W> {
         lines.lines.iter().try_for_each(|(_, _, line)| self.line(line))
     }
 
-    /// Ends the file. Clocks of hosts may differ by this much.
+    /// Ends the file. `uncertainty_ns` is the largest error of times of other hosts.
     pub fn end(mut self, uncertainty_ns: u64) -> io::Result<W> {
         write!(self.out, "\n],\"otherData\":{{\"clock_uncertainty_ns\":\"{uncertainty_ns}\"}}}}\n")?;
         Ok(self.out)
@@ -150,7 +150,7 @@ impl Lines {
                     if let Some(of) = operations.of_message(event, inside.map(|open| &open.begin)) {
                         add(&mut args, "collective", &text(texts.names.get(&of).map_or("", String::as_str)));
                     }
-                    // Outside of any call the send is the call.
+                    // Outside of any call the send itself is the call.
                     let own_site = next.filter(|next| next.kind == EventKind::CallSite && stack.is_empty());
                     add_site(&mut args, event, own_site.map(|site| site.name), &texts);
                     let decided = decided(event, departures.get(&at));
@@ -199,7 +199,7 @@ impl Lines {
         }
     }
 
-    /// Closes the innermost slice that began so, and the slices within it.
+    /// Closes the innermost slice that began with an event of this kind, and the slices within it.
     fn close(&mut self, stack: &mut Vec<Open>, kind: EventKind, end_ns: u64, texts: &Texts<'_>) {
         let Some(at) = stack.iter().rposition(|open| open.begin_kind == kind) else { return };
         for open in stack.drain(at..).rev() {
@@ -226,7 +226,7 @@ impl Lines {
         self.push(begin, end_ns, category, &name, &args);
     }
 
-    /// Returns the start of the line of an event in a thread of the rank.
+    /// Returns the start of the line for an event in a thread of the rank.
     fn head(&self, phase: &str, thread: u16, at_ns: u64) -> String {
         let ts = micros(at_ns.saturating_sub(self.start_ns));
         format!("{{\"ph\":\"{phase}\",\"pid\":{},\"tid\":{thread},\"ts\":{ts}", self.rank)
@@ -270,7 +270,7 @@ impl Lines {
         self.arrow(event, phase, number);
     }
 
-    /// One end of the arrow of a message, if both ends are known.
+    /// Draws one end of the arrow of a message, if both ends are known.
     fn arrow(&mut self, event: &Event, phase: &str, number: Option<u64>) {
         let Some(number) = number else { return };
         let bind = if phase == "s" { "" } else { ",\"bp\":\"e\"" };
@@ -350,7 +350,7 @@ fn next_of_thread(events: &[Event]) -> Vec<Option<usize>> {
     all
 }
 
-/// A send as its message has left, if it had to wait before.
+/// Returns the send with the protocol and rail of its departure, if it had to wait before.
 fn decided(event: &Event, left: Option<&Event>) -> Event {
     let Some(left) = left else { return *event };
     let is_in_pieces = left.variant == MessageVariant::EagerMulti as u8;

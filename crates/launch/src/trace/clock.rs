@@ -1,10 +1,11 @@
 //! Conversion of a host's clock to the launcher's time.
 //!
-//! Each host's monotonic clock begins at another moment and runs at a slightly different rate. Requests and
-//! answers on the control connection bound the difference: the answer was given between request and arrival.
-//! The closest of some requests at the start and of some at the end give a straight line.
+//! Each host's monotonic clock begins at another moment and runs at a slightly different rate. The launcher
+//! asks each host for its time over the control connection. The host gives its answer between the request and
+//! the arrival of the answer, which bounds the difference. The fastest answer at the start and the fastest at
+//! the end determine a straight line.
 
-/// The known data of a host's clock. A host that was not asked has the launcher's clock.
+/// The answers about a host's clock. A host that was not asked has the launcher's clock.
 #[derive(Debug, Default)]
 pub struct HostClock {
     first: Option<Comparison>,
@@ -18,29 +19,29 @@ pub struct HostClock {
 /// One request and its answer.
 #[derive(Debug, Clone, Copy)]
 struct Comparison {
-    /// The launcher's time, halfway.
+    /// The launcher's time halfway between request and arrival.
     at_ns: u64,
-    /// The lead of the host's clock over it.
+    /// The host's time minus the launcher's.
     ahead_ns: i64,
     /// The time that the answer took.
     took_ns: u64,
 }
 
 impl HostClock {
-    /// Begins the series of requests at the start; returns false if it has begun before.
+    /// Begins the series of requests at the start of the job; returns false if it has begun before.
     pub fn begin(&mut self) -> bool {
         !std::mem::replace(&mut self.has_begun, true)
     }
 
-    /// Begins the series at the end; returns false if it has begun before, or there was no series at the
-    /// start.
+    /// Begins the series of requests at the end of the job. Returns false if it has begun before, or if there
+    /// was no series at the start.
     pub fn begin_again(&mut self) -> bool {
         self.answers = 0;
         self.has_begun && !std::mem::replace(&mut self.is_ending, true)
     }
 
-    /// Notes the answer to a request of `asked_ns`, with the time of the host and of arrival. Returns the
-    /// number of answers of this series.
+    /// Notes the answer to a request that was sent at `asked_ns`. `host_ns` is the host's time, `now_ns` the
+    /// time of arrival. Returns the number of answers of this series.
     pub fn note(&mut self, asked_ns: u64, host_ns: u64, now_ns: u64) -> u32 {
         // A time that this launcher never sent is ignored.
         let Some(took_ns) = now_ns.checked_sub(asked_ns) else { return u32::MAX };

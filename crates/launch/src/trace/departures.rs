@@ -1,4 +1,4 @@
-//! Which departure belongs to which send: how a message that had to wait has left.
+//! Finds for each message that had to wait the event with which it left.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -31,7 +31,7 @@ pub fn departures(events: &[Event]) -> HashMap<usize, Event> {
             }
             EventKind::Withdrawn => {
                 let Some(others) = waiting.get_mut(&envelope) else { continue };
-                // One that was announced has left before.
+                // A message that was announced has already left.
                 if let Ok(withdrawn) = others.binary_search_by_key(&event.bytes, |send| send.number) {
                     others.remove(withdrawn);
                 }

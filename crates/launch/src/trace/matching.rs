@@ -11,7 +11,7 @@ use canele_trace::{Event, EventKind, NO_TAG};
 /// Sender, receiver, flow of a lane, and tag.
 type Key = (u32, u32, (u8, u16), u32);
 
-/// Stands for the flow of notices, which have none; their tags are their numbers.
+/// The value that stands for the flow of notices, which have none; their tags are their numbers.
 const NOTICES: (u8, u16) = (u8::MAX, u16::MAX);
 
 /// Numbers of the messages of a job.
@@ -22,10 +22,10 @@ pub struct MessageNumbers {
     senders: HashMap<(u32, u8), Sender>,
 }
 
-/// The sends of a rank on a lane.
+/// The number of sends of a rank on a lane, and those that were withdrawn.
 #[derive(Debug, Default)]
 struct Sender {
-    /// The numbers of those that were withdrawn.
+    /// The numbers of the withdrawn sends.
     withdrawn: HashSet<u64>,
     /// The number of sends that were counted so far.
     seen: u64,
@@ -46,7 +46,7 @@ struct Series {
     received: u64,
     /// The number of the first message.
     first: u64,
-    /// The numbers of messages that each end has numbered so far.
+    /// The number of messages of each end that have a number so far.
     next: [u64; 2],
 }
 
@@ -74,7 +74,7 @@ impl MessageNumbers {
                 _ => {}
             }
         }
-        // The sends are counted again later.
+        // The sends are counted a second time when the messages are numbered.
         self.senders.iter_mut().filter(|((of, _), _)| *of == rank).for_each(|(_, sender)| sender.seen = 0);
     }
 

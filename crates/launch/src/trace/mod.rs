@@ -40,7 +40,7 @@ const QUESTIONS: u32 = 8;
 pub struct Trace {
     path: PathBuf,
     file: File,
-    /// Records in the order of arrival, in a file that has no name any more.
+    /// Records in the order of arrival, in an unnamed file.
     gathered: File,
     end: u64,
     /// The most bytes that a rank may have recorded.
@@ -58,7 +58,7 @@ struct RankRecords {
     parts: Vec<(u64, u64)>,
     bytes: u64,
     missing: u64,
-    /// True if it has recorded, and its host has sent all of it.
+    /// True if the rank has recorded events, and its host has sent all of them.
     is_whole: bool,
 }
 
@@ -170,7 +170,8 @@ impl Trace {
         }
     }
 
-    /// Removes the file, which has no events and would only mislead. A device, a pipe or a link that the user named stays.
+    /// Removes the file, which has no events and would only mislead. A device, a pipe or a link that the user
+    /// named stays.
     fn remove(&self) -> bool {
         let own = self.file.metadata().map(|of| (of.dev(), of.ino()));
         let is_own = |named: &fs::Metadata| own.is_ok_and(|own| own == (named.dev(), named.ino()));

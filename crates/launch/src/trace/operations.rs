@@ -1,20 +1,20 @@
-//! Which collective a message belongs to, and the names of the non-blocking ones that are under way.
+//! The collective that a message belongs to, and the names of non-blocking collectives that are under way.
 //!
-//! A non-blocking collective and its messages have one flow and one tag. The messages of a blocking one are those on its flow while its
-//! thread is inside of it.
+//! A non-blocking collective and its messages have one flow and one tag. A message belongs to a blocking
+//! collective if it has the collective's flow and its thread is inside of the collective.
 
 use std::collections::{HashMap, VecDeque};
 
 use canele_trace::Event;
 
-/// Flow of a lane, and tag.
+/// The flow on a lane, and the tag.
 type OperationKey = ((u8, u16), u32);
 
 /// The non-blocking collectives of a rank.
 #[derive(Default)]
 pub struct Operations {
     under_way: HashMap<OperationKey, VecDeque<u64>>,
-    /// The number of the name of each, those that have ended too.
+    /// The number of the name of each collective, also of those that have ended.
     names: HashMap<OperationKey, u16>,
     started: u64,
 }
@@ -24,7 +24,7 @@ impl Operations {
         (event.flow_of_lane(), event.tag)
     }
 
-    /// A collective has begun; returns its number.
+    /// Notes that a collective has begun; returns its number.
     pub fn start(&mut self, event: &Event) -> u64 {
         self.started += 1;
         self.names.insert(Self::key(event), event.name);
@@ -32,12 +32,13 @@ impl Operations {
         self.started
     }
 
-    /// The first that has begun with this flow and tag has ended; returns its number.
+    /// Notes the end of the collective that began first with this flow and tag; returns its number.
     pub fn complete(&mut self, event: &Event) -> Option<u64> {
         self.under_way.get_mut(&Self::key(event))?.pop_front()
     }
 
-    /// The number of the name of the collective that a message belongs to: a non-blocking one, or the one that its thread is in.
+    /// Returns the number of the name of the collective that a message belongs to: a non-blocking one, or the
+    /// one that its thread is inside of.
     pub fn of_message(&self, message: &Event, inside: Option<&Event>) -> Option<u16> {
         let blocking = inside.filter(|begun| begun.flow_of_lane() == message.flow_of_lane());
         self.names.get(&Self::key(message)).copied().or(blocking.map(|begun| begun.name))

@@ -1,4 +1,5 @@
-//! Waits in portions: a thread that waits for the same thing again and again, with a short deadline each time, waits once.
+//! Waits in portions: a thread that waits for the same event again and again, each time with a short
+//! deadline, is drawn as waiting once.
 //!
 //! ```text
 //!   recorded   ├── wait ──┤├── wait ──┤├─ wait ─┤      a program of Python looks for signals after each portion
@@ -9,10 +10,11 @@ use std::collections::{HashMap, HashSet};
 
 use canele_trace::{Event, EventKind};
 
-/// A gap between two portions is at most this part of the portion before it.
+/// The longest gap between two portions is the time of the earlier one divided by this number.
 const LONGEST_GAP: u64 = 8;
 
-/// Returns the places of the events that only separate two portions of a wait. `next` has the place of the next event of the same thread.
+/// Returns the positions of the events that only separate two portions of a wait. `next` has for each event
+/// the position of the next one in its thread.
 pub fn separators(events: &[Event], next: &[Option<usize>]) -> HashSet<usize> {
     let mut begun: HashMap<u16, Event> = HashMap::new();
     let mut separators = HashSet::new();
@@ -40,7 +42,7 @@ pub fn separators(events: &[Event], next: &[Option<usize>]) -> HashSet<usize> {
     separators
 }
 
-/// True for two begins of waits for the same thing.
+/// Returns true if two events begin a wait for the same operation.
 fn is_same_wait(one: &Event, other: &Event) -> bool {
     Event { at_ns: 0, ..*one } == Event { at_ns: 0, ..*other }
 }

@@ -1,4 +1,5 @@
-//! The texts of call sites: function, file and line, where this host has the same files of code as the rank.
+//! The texts of call sites: function, file and line. They are known if this host has the same files of code
+//! as the rank.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,7 @@ use canele_trace::SiteFrame;
 use crate::host_ranks::CodePlace;
 use crate::why::{CallSite, Code, place};
 
-/// Names call sites. Files of code are read once for all ranks.
+/// Finds the texts of call sites. It reads each file of code once for all ranks.
 #[derive(Default)]
 pub struct SiteNames {
     code: Code,

@@ -23,7 +23,7 @@ pub fn wait_name(wait: &Event, named: Option<&str>) -> String {
     }
 }
 
-/// Peer, tag, flow and bytes, as far as they are known.
+/// Adds the peer, tag, flow and bytes of a message, as far as they are known.
 pub fn add_message(args: &mut String, event: &Event, flows: &NamesOfFlows<'_>) {
     if event.peer != NO_RANK {
         add(args, "peer", &event.peer.to_string());
@@ -47,12 +47,12 @@ pub fn add(args: &mut String, name: &str, value: &str) {
     write!(args, "{before}\"{name}\":{value}").expect("a string grows");
 }
 
-/// A text in quotes.
+/// Returns a text in quotes.
 pub fn text(text: &str) -> String {
     serde_json::to_string(text).expect("a text can be written")
 }
 
-/// Nanoseconds as microseconds.
+/// Formats nanoseconds as microseconds.
 pub fn micros(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }

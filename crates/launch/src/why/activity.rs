@@ -30,7 +30,7 @@ pub enum Activity<'a> {
     Unknown,
 }
 
-/// Returns true for a thread that makes progress for the program.
+/// Returns true for the library's own thread, which makes progress for the program.
 fn is_librarys(wait: &ThreadWait) -> bool {
     matches!(wait.operations[..], [WaitOperation::Library])
 }

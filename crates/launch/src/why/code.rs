@@ -30,7 +30,7 @@ pub struct CallSite {
     pub line: Option<u32>,
 }
 
-/// A function that is being executed.
+/// A function in the stack of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Frame {
     function: Option<String>,
@@ -53,7 +53,7 @@ impl Code {
         call_site(&self.frames(places))
     }
 
-    /// Returns the place where a rank computes. Without a name for it, the place is the file of code.
+    /// Returns the place where a rank computes. If the place has no name, it is the file of the code.
     pub fn computing_site(&mut self, places: &[CodePlace]) -> CallSite {
         let site = CallSite { call: None, ..call_site(&self.frames(places)) };
         let module = places.first().and_then(|place| place.module.rsplit('/').next());
@@ -96,10 +96,10 @@ impl Code {
             }
         }
         if raw_symbol.is_some_and(is_of_rust) {
-            // Inlined functions have no path there, so their owner is unknown.
+            // Inlined functions have no path in the debug information, so their crate is unknown.
             found.drain(..found.len().saturating_sub(1));
         }
-        // The exported name is the one that people know.
+        // Users know a function by its exported name.
         match found.last_mut() {
             Some(outermost) => outermost.function = symbol.or(outermost.function.take()),
             None => found.push(Frame { function: symbol, ..bare }),
@@ -184,8 +184,8 @@ fn call_site(frames: &[Frame]) -> CallSite {
     CallSite { call: frames[..first].iter().rev().find_map(call_name), function, file, line }
 }
 
-/// Returns the program's name for it: `MPI_Recv` also for `PMPI_Recv`, and `Flow::recv` for
-/// `canele::flow::Flow::recv`.
+/// Returns the name by which programs call the function: `MPI_Recv` also for `PMPI_Recv`, and `Flow::recv`
+/// for `canele::flow::Flow::recv`.
 fn call_name(frame: &Frame) -> Option<String> {
     let function = frame.function.as_deref()?;
     // Some functions continue by a jump to a part of their own: `mpi_abi::general_MPI_Recv`.

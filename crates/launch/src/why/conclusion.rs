@@ -1,4 +1,4 @@
-//! The conclusions from the waits of all ranks. Pure: records in, findings out.
+//! The conclusions from the waits of all ranks. Owns pure functions from the ranks' reports to findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub enum WaitFinding {
         /// The message that it has.
         has: UnexpectedMessage,
     },
-    /// A rank waits for a message, and has one of the same source with the same tag on another flow.
+    /// A rank waits for a message, and has one of the same source and tag on another flow.
     OtherFlow {
         /// The waiting rank.
         rank: u32,
@@ -29,7 +29,7 @@ pub enum WaitFinding {
         /// The message that it has.
         has: UnexpectedMessage,
     },
-    /// Members call different collectives as the same call of a flow.
+    /// Members of a flow are in different collectives as their n-th call.
     OtherCollective {
         /// One collective, and the ranks in it.
         one: (WaitCollective, Vec<u32>),
@@ -130,7 +130,7 @@ impl Ranks<'_> {
         for facts in self.all.values() {
             let (rank, operations) = (facts.rank, facts.waits.iter().flat_map(|wait| &wait.operations));
             let wanted: Vec<WaitMessage> = operations.filter_map(still_wanted).collect();
-            // Other messages are about to be received.
+            // Unexpected messages that an operation waits for are about to be received.
             let left = facts.unexpected.iter().filter(|has| !wanted.iter().any(|wanted| is_it(wanted, has)));
             for wanted in &wanted {
                 if facts.unexpected.iter().any(|has| is_it(wanted, has)) {
@@ -149,7 +149,7 @@ impl Ranks<'_> {
         found
     }
 
-    /// Finds calls with one number that are different collectives.
+    /// Finds calls of the same number on a flow that are different collectives.
     fn other_collectives(&self) -> Vec<WaitFinding> {
         let differ = |members: Vec<(u32, &WaitCollective)>| {
             let first = members[0].1;
@@ -206,7 +206,7 @@ impl Ranks<'_> {
         None
     }
 
-    /// Returns the finding for a cycle of collectives on different flows.
+    /// Returns the finding for a cycle of ranks in collectives on different flows.
     fn as_order(&self, ranks: &[u32]) -> Option<WaitFinding> {
         let collective_of = |rank: u32| self.waits_of(rank).iter().find_map(|wait| collective(wait));
         let all: Option<Vec<_>> = ranks.iter().map(|rank| Some((*rank, collective_of(*rank)?))).collect();

@@ -1,8 +1,8 @@
 //! The reasons why a job does not go on: the wait of each rank, and the conclusion.
 //!
-//! Takes the report of a launcher, as any process of the user gets it; a launcher that explains its own job
-//! does the same. Owns the wording. The conclusion is a pure function (`conclusion`); names and lines of code
-//! come from files (`code`).
+//! Takes the report of a launcher. Any process of the user can get that report, and a launcher that explains
+//! its own job uses the same report. Owns the wording. The conclusion is a pure function (`conclusion`);
+//! names and lines of code come from files (`code`).
 
 mod activity;
 mod code;

@@ -1,9 +1,9 @@
 //! The needs of waiting ranks, and the set of ranks whose wait can never end.
 //!
 //! A rank is *stuck* if no possible action of others can end the wait of any of its threads. Ranks that do
-//! not wait may do anything; a rank that waits for one of them, directly or through others, is not stuck. For
-//! the rest, a thread whose wait needs all of several other ranks is stuck if one of these is. A thread that
-//! waits for any of them is stuck if all are.
+//! not wait may do anything. A rank that waits for one of them, directly or through others, is not stuck.
+//! Among the other ranks, a thread that needs all of several ranks is stuck if one of them is. A thread that
+//! needs any one of several ranks is stuck if all of them are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ pub struct RankFacts<'a> {
 /// All ranks, by number.
 pub struct Ranks<'a> {
     pub all: BTreeMap<u32, &'a RankFacts<'a>>,
-    /// For each collective that ranks wait in, the ranks that they wait for and that are not in it.
+    /// For each collective in which ranks wait, the members that they wait for and that are not in it.
     outside: BTreeMap<Call, Vec<u32>>,
 }
 
@@ -126,7 +126,7 @@ impl Ranks<'_> {
 
     /// Returns the ranks for which members in this collective wait, and which are not in it.
     pub fn outside(&self, collective: &WaitCollective) -> Vec<u32> {
-        // One of several operations has its own peers; the waits of the other members of its call are not
+        // A wait for one of several operations uses its own peers: the waits of the other members are not
         // reported.
         let own = || collective.peers.clone();
         self.outside.get(&call(collective)).cloned().unwrap_or_else(own)

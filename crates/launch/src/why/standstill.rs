@@ -1,7 +1,7 @@
 //! Jobs that can never end: a rank has called `MPI_Finalize`, others wait for it, and no rank can go on.
 //!
-//! Owns the proof. The waits that ranks report were described when they began, so one report is no proof: data may move
-//! meanwhile. Two reports are, some seconds apart, with the same waits and no traffic between them.
+//! Owns the proof. Ranks describe a wait when it begins, so one report is no proof: data may move meanwhile.
+//! Two reports some seconds apart are a proof if they show the same waits and no traffic between them.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Standstill {
         Some(Standstill { why: explain(report).conclusion.swap_remove(0), ranks })
     }
 
-    /// Returns a standstill of one rank that waits for what these words name.
+    /// Returns a standstill of one rank that waits for the operation that `why` names.
     #[cfg(test)]
     pub fn of_words(why: &'static str) -> Standstill {
         let operation = WaitOperation::Other { what: why.into(), peer: None };
@@ -58,7 +58,7 @@ impl Standstill {
         Standstill { why: why.into(), ranks }
     }
 
-    /// Returns true if nothing has moved since an earlier standstill.
+    /// Returns true if nothing has moved since the earlier standstill.
     pub fn is_as(&self, earlier: &Standstill) -> bool {
         self.ranks == earlier.ranks
     }
@@ -84,8 +84,8 @@ fn is_traffic(name: &str) -> bool {
     })
 }
 
-/// Returns true for a wait that lasts, and that messages alone end. A peer serves other operations, such as
-/// those on its memory, also while it waits itself.
+/// Returns true for a wait that has lasted for `time` and that only messages can end. A peer that waits
+/// itself still serves other operations, such as those on its memory.
 fn is_endless(wait: &ThreadWait, time: Duration) -> bool {
     let is_of_messages = |operation: &WaitOperation| !matches!(operation, WaitOperation::Other { .. });
     !wait.ends_otherwise
@@ -93,8 +93,8 @@ fn is_endless(wait: &ThreadWait, time: Duration) -> bool {
         && wait.operations.iter().all(is_of_messages)
 }
 
-/// Returns true if all threads of a rank wait for its library, or for another thread. Between hosts the threads that wait for the
-/// library may sleep on descriptors.
+/// Returns true if all threads of a rank wait for its library, or for another thread. Between hosts, the
+/// threads that wait for the library may sleep on descriptors.
 fn has_no_other_threads(rank: &RankReport, is_between_hosts: bool) -> bool {
     let Some(process) = &rank.process else { return false };
     let noted = rank.waits.as_ref().map_or(0, |waits| waits.threads.len() as u32);

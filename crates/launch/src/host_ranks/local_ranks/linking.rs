@@ -5,7 +5,7 @@ use canele_control::{FromLauncher, PeerInbox, ToLauncher};
 use super::LocalRanks;
 
 impl LocalRanks {
-    /// Links a rank with those of this host; returns its request for the other ones.
+    /// Links a rank with those of `peers` that are on this host; returns its request for the other peers.
     pub(super) fn handle_connect(&mut self, from: u32, peers: &[u32]) -> Result<Option<ToLauncher>, String> {
         if let Some(peer) = peers.iter().find(|&&peer| peer >= self.info.ranks() || peer == from) {
             return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));

@@ -1,4 +1,4 @@
-//! The relations of ranks on a further lane, which begin anew.
+//! The data of ranks on a further lane, which starts without links, regions and inboxes.
 
 use std::io;
 

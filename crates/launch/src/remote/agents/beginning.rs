@@ -1,8 +1,8 @@
-//! The distribution of tasks to agents: those of the job's start together, once all have answered; those of
-//! later hosts each for itself.
+//! The distribution of tasks to agents. Agents of the job's start get theirs together, once all have
+//! answered. Agents of later hosts get theirs one by one.
 //!
-//! Owns the agreement on the hosts' rails. It reports every rank that cannot be started because its host is
-//! not reached.
+//! Owns the agreement on the hosts' rails. It reports every rank that cannot be started because its host
+//! cannot be reached.
 
 use std::time::Instant;
 
@@ -24,8 +24,8 @@ impl Agents {
         self.agents[host].state == State::Absent
     }
 
-    /// Prepares a host for ranks of the job, whose description is now `info`; returns true if it had none
-    /// before.
+    /// Prepares a host for ranks of the job, whose description is now `info`. Starts the host's agent, and
+    /// returns true, if it has none.
     pub fn start_later(&mut self, host: usize, info: &JobInfo, events: &Events) -> bool {
         let is_first = self.is_absent(host);
         if is_first {
@@ -58,7 +58,7 @@ impl Agents {
         }
     }
 
-    /// Returns the parts of each rail of a later host, once its agent is ready.
+    /// Returns the later hosts with their parts of each rail, once their agents are ready.
     fn agree_with_later(&self) -> Result<PartsOfHosts, (usize, String)> {
         let is_ready = |host: &usize| self.agents[*host].interfaces().is_some();
         let Some(host) = (0..self.agents.len()).find(is_ready) else { return Ok(Vec::new()) };

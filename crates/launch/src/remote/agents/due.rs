@@ -54,7 +54,7 @@ impl Agents {
         }
     }
 
-    /// Ends the shells after the agents, by waiting for them at first.
+    /// Ends the shells after their agents. At first it waits for shells to end by themselves.
     fn check_shells(&mut self, now: Instant, events: &Events) {
         let until = *self.closing_until.get_or_insert(now + CLOSING);
         let ended = |agent: &Agent| agent.exit.is_some();

@@ -1,5 +1,5 @@
-//! Agents that have connected by themselves, because another launcher has started their ranks. Owns their
-//! conversion to agents of a job.
+//! Agents that have connected to the launcher themselves, because another launcher has started their ranks.
+//! Owns their conversion to agents of a job.
 
 use std::collections::VecDeque;
 use std::io;
@@ -31,7 +31,7 @@ impl Agents {
         let Some(first) = tasks.first() else { return Err(io::Error::other("no hosts")) };
         let names = first.info.hosts.iter().map(|host| host.name.clone()).collect();
         let nothing = Plan { programs: Vec::new(), here: RankSet::default(), ..first.plan.clone() };
-        // It starts nothing, and sends beats to the agents while the launcher is stopped.
+        // This supervisor starts no process. It sends beats to the agents while the launcher is stopped.
         let supervisor = SupervisorHandle::start(&nothing, events)?;
         let mut agents = Vec::new();
         for (number, (task, mut gathered)) in (0..).zip(tasks.into_iter().zip(gathered)) {
