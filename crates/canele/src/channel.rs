@@ -58,7 +58,7 @@ impl Channel {
         self.peer
     }
 
-    /// Returns its number.
+    /// Returns the number of the channel.
     pub fn number(&self) -> u32 {
         self.number.0
     }
@@ -67,7 +67,7 @@ impl Channel {
         want(Source::Is(self.peer), TagMatch::Is(self.number))
     }
 
-    /// Sends items. They may be changed after the return; the message may still be under way.
+    /// Sends items. The caller may change them after the return, even while the message is still under way.
     ///
     /// ```
     /// # fn main() -> Result<(), canele::Error> {
@@ -138,7 +138,8 @@ impl Channel {
         })
     }
 
-    /// Receives one message into a list of slices, scattered as it arrives, and returns its length in bytes.
+    /// Receives one message into a list of slices, scattered as it arrives, and returns the message's length
+    /// in bytes.
     ///
     /// # Errors
     /// Returns the errors of [`Channel::recv`].
@@ -164,8 +165,9 @@ impl Channel {
         })
     }
 
-    /// Sends a range of a region's bytes: above the eager size they are copied once, straight to the
-    /// receiver's buffer. They must not be changed before this returns, or the receiver gets a mixture.
+    /// Sends a range of a region's bytes. Above the eager size they are copied once, straight to the
+    /// receiver's buffer. They must not be changed before this returns, or the receiver gets a mixture of old
+    /// and new bytes.
     ///
     /// ```
     /// # fn main() -> Result<(), canele::Error> {
@@ -197,7 +199,7 @@ impl Channel {
         self.flow.send_region_deadline(self.peer, self.number, region, range, wait)
     }
 
-    /// Receives one message into a range of a region, and returns its length in bytes.
+    /// Receives one message into a range of a region, and returns the message's length in bytes.
     ///
     /// # Errors
     /// The range lies outside of the region ([`Error::Range`]); all errors of [`Channel::recv`].

@@ -1,7 +1,9 @@
 //! Collectives: operations of all ranks of a flow together (MPI 5.0, chapter 6).
 //!
-//! All ranks make the same calls on a flow in the same order, with the same lengths, roots and operations. The messages
-//! of collectives never match receives on the flow. Results of reductions have the same bits on every rank and in every
+//! All ranks make the same calls on a flow in the same order, with the same lengths, roots and operations.
+//! The messages of collectives never match receives on the flow. Results of reductions have the same bits on
+//! every rank, and in every run with the same number of ranks. Once a rank has died, every collective fails
+//! with an error that names it.
 //! run with as many ranks. Once a rank has died every collective fails, naming it.
 
 use canele_engine::collective::{Operation, Reduction, Shape};
@@ -10,7 +12,7 @@ use canele_engine::{Engine, FlowId, WantedLane};
 use crate::{Endpoint, Error, Flow, Number, Op, Plain, Rank};
 
 impl Flow {
-    /// Returns once all ranks have called it.
+    /// Returns once all ranks have called this function.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -62,8 +64,9 @@ impl Flow {
     /// nothing was sent.
     ///
     /// # Panics
-    /// Panics if the operation is not defined for such numbers: bits and truth of floating-point numbers, and places of
-    /// numbers that are no pairs.
+    /// Panics if the operation is not defined for such numbers. Examples are bitwise and logical operations
+    /// on floating-point numbers, and [`Op`]s that return the place of an extremum on numbers that are no
+    /// pairs.
     pub fn reduce<T: Number>(&self, root: Rank, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
         self.check_root(root)?;
         let result = self.at_root(root, result, "items of the result of a reduction", items.len())?;
@@ -161,8 +164,8 @@ impl Flow {
         self.collective(Operation::Allgather, items.len(), None, items, all)
     }
 
-    /// Gives each rank its part of `items`, in the order of ranks, and gets a part from each rank in `result`, in that
-    /// order: the `n`th part of rank `m` becomes the `m`th part of rank `n`.
+    /// Sends each rank its part of `items`, in the order of ranks, and receives a part from each rank in
+    /// `result`, in the same order. The `n`th part of rank `m` becomes the `m`th part of rank `n`.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -183,10 +186,10 @@ impl Flow {
         self.collective(Operation::Alltoall, part, None, items, result)
     }
 
-    /// Makes a new flow of the same ranks, whose messages match no receive on any other flow. All ranks call
-    /// it. Its number is free again once all ranks have dropped it.
+    /// Makes a new flow of the same ranks, whose messages match no receive on any other flow. All ranks must
+    /// call it. The flow's number is free again once all ranks have dropped it.
     ///
-    /// It is on the lane of this flow, so messages that wait on both are planned together; see
+    /// The new flow is on the lane of this one, so the strategy combines messages that wait on both; see
     /// [`Flow::duplicate_on_lane`].
     ///
     /// ```
@@ -202,11 +205,11 @@ impl Flow {
         Ok(Flow::agreed(self.engine.clone(), id))
     }
 
-    /// Does [`Flow::duplicate`] on the lane of this number: threads that use flows on different lanes do not
-    /// wait for each other. Lane 0 is that of the world. Numbers wrap at the number of lanes that a rank may
-    /// have: as many as processors, unless `CANELE_LANES` is set. A lane is opened on first use. The flow is
-    /// on lane 0 if a rank cannot open its lane or the ranks name different lanes. No strategy plans messages
-    /// of several lanes together.
+    /// Does [`Flow::duplicate`] on the lane with this number. Threads that use flows on different lanes do
+    /// not wait for each other. Lane 0 is that of the world. Numbers wrap at the number of lanes that a rank
+    /// may have: one for each processor, unless `CANELE_LANES` is set. A lane is opened on first use. If a
+    /// rank cannot open its lane, or the ranks name different lanes, the flow is on lane 0. No strategy
+    /// combines messages of several lanes.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -228,7 +231,7 @@ impl Flow {
         Ok(Flow::agreed(engine, id))
     }
 
-    /// Returns the flow of this flow's collectives.
+    /// Returns the number of the flow on which this flow's collectives send their messages.
     fn of_collectives(&self) -> FlowId {
         FlowId(self.id.0 + 1)
     }

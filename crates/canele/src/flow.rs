@@ -12,14 +12,15 @@ use crate::{Error, Plain, Rank, Status, Tag};
 
 /// An ordered stream of messages among all ranks of the job; messages of one flow never match receives of another.
 ///
-/// Between two ranks, messages of a flow are matched in the order of sending. The numbers of a flow of
-/// [`Flow::duplicate`] are freed when this rank has dropped it with all clones and operations. Messages that
+/// Between two ranks, messages of a flow are matched in the order of sending. When this rank has dropped a
+/// flow of [`Flow::duplicate`] with all clones and operations, the flow's number is free again. Messages that
+/// were not received there are lost.
 /// were not received there are lost.
 #[derive(Clone)]
 pub struct Flow {
     pub(crate) engine: Arc<Engine>,
     pub(crate) id: FlowId,
-    /// The numbers of a duplicate, which the last holder frees.
+    /// The numbers of a duplicated flow; dropping the last clone frees them.
     #[expect(dead_code, reason = "it is kept, not used, until the flow is dropped")]
     numbers: Option<Arc<FlowNumbers>>,
 }
@@ -55,9 +56,9 @@ pub enum TagMatch {
     Is(Tag),
 }
 
-/// A receive from any rank.
+/// The [`Source`] of a receive that takes messages of any rank.
 pub const ANY_SOURCE: Source = Source::Any;
-/// A receive of any tag.
+/// The [`TagMatch`] of a receive that takes messages with any tag.
 pub const ANY_TAG: TagMatch = TagMatch::Any;
 
 impl From<Rank> for Source {
@@ -86,11 +87,11 @@ pub(crate) fn want(source: Source, tag: TagMatch) -> Want {
     }
 }
 
-/// The memory for a message that is sent without a buffer ([`Flow::send_with`]).
+/// The memory of a message that `fill` writes itself ([`Flow::send_with`]).
 pub struct SlotWriter<'a>(canele_mem::window::Window<'a>);
 
 impl SlotWriter<'_> {
-    /// Returns the room in bytes.
+    /// Returns the length of the memory in bytes.
     #[allow(clippy::len_without_is_empty)] // It is as long as was asked for.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -144,8 +145,8 @@ impl Flow {
         self.engine.set_flow(self.id, |own, _| *own = level)
     }
 
-    /// Sets the rail that takes this rank's messages on this flow while it has room; otherwise other rails
-    /// take them. Rails to other hosts are numbered from 1; messages in shared memory are not affected.
+    /// Prefers a rail for this rank's messages to other hosts on this flow. While that rail is full, other
+    /// rails take them. Rails to other hosts are numbered from 1; messages in shared memory are not affected.
     ///
     /// # Errors
     /// The rail does not exist, or this is a forked child.
@@ -154,7 +155,7 @@ impl Flow {
     }
 
     /// Sets the only rail that takes this rank's messages to other hosts on this flow. They wait while the
-    /// rail is cut, and for ever if the other host is not on it.
+    /// rail's link is lost, and for ever if the other host does not have this rail.
     ///
     /// # Errors
     /// The rail does not exist, or this is a forked child.
@@ -162,7 +163,7 @@ impl Flow {
         self.engine.set_flow(self.id, |_, policy| *policy = RailPolicy::Require(rail))
     }
 
-    /// Sends `items`. They may be changed after the return; the message may still be under way.
+    /// Sends `items`. The caller may change them after the return, even while the message is still under way.
     ///
     /// # Errors
     /// The rank does not exist, has finished or died.
@@ -180,7 +181,7 @@ impl Flow {
     }
 
     /// Sends `items`; the program promises that the receive is posted already. Canelé does not use the
-    /// promise: a standard send makes no handshake that could be saved.
+    /// promise: a standard send makes no handshake that it could avoid.
     ///
     /// # Errors
     /// Returns the errors of [`Flow::send`].
@@ -188,7 +189,7 @@ impl Flow {
         self.engine.send(to, self.id, tag, Mode::Ready, bytemuck::cast_slice(items), None)
     }
 
-    /// Sends `items`, or gives up after `wait`; then nothing was sent.
+    /// Sends `items`, or fails after `wait`; then nothing was sent.
     ///
     /// # Errors
     /// Returns the errors of [`Flow::send`], and [`Error::Deadline`].
@@ -248,7 +249,7 @@ impl Flow {
         self.engine.recv(self.id, want(from.into(), tag.into()), bytemuck::cast_slice_mut(items), None)
     }
 
-    /// Receives, or gives up after `wait`; then a later message can still be received.
+    /// Receives as [`Flow::recv`] does, or fails after `wait`; then a later message can still be received.
     ///
     /// # Errors
     /// Returns the errors of [`Flow::recv`], and [`Error::Deadline`].
@@ -306,8 +307,8 @@ impl Flow {
     }
 }
 
-/// A message taken by [`Flow::mprobe`], which no other receive can get. Dropping it drops the message: for
-/// the sender this counts as received.
+/// A message taken by [`Flow::mprobe`], which no other receive can get. Dropping this value drops the
+/// message; to the sender it counts as received.
 pub struct Matched {
     flow: Flow,
     status: Status,
@@ -325,12 +326,12 @@ impl Matched {
         self.flow.engine.recv_matched(matched, bytes)
     }
 
-    /// Returns its sender, tag and length.
+    /// Returns the message's sender, tag and length.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// Receives it.
+    /// Receives the message.
     ///
     /// # Errors
     /// The message is longer than `items`, or the sender died.
@@ -338,7 +339,7 @@ impl Matched {
         self.recv_bytes(bytemuck::cast_slice_mut(items))
     }
 
-    /// Receives it into a vector of the right length.
+    /// Receives the message into a vector of the right length.
     ///
     /// # Errors
     /// The sender died, or the length is not a multiple of the item's ([`Error::Lengths`]; the message is

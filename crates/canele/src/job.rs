@@ -1,4 +1,4 @@
-//! The job and the endpoint, with which a program begins.
+//! The job and the endpoint: the objects with which a program begins.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::mailbox::MailboxContext;
 use crate::strategy::Strategy;
 use crate::{Error, Flow, Rank};
 
-/// The processes that were started together, as one of them sees them.
+/// The job, as one of its processes sees it: the processes that were started together.
 pub struct Job {
     endpoint: Endpoint,
 }
@@ -91,7 +91,8 @@ impl Job {
         self.endpoint.engine.set_strategy(make)
     }
 
-    /// Finishes this rank: everything sent so far will arrive. A rank that exits without it has failed.
+    /// Finishes this rank. All messages sent so far will arrive. A rank that exits without this call has
+    /// failed.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -114,7 +115,7 @@ impl Endpoint {
         &self.engine
     }
 
-    /// Finishes this rank like [`Job::finish`], even with other threads in calls, which end with
+    /// Finishes this rank as [`Job::finish`] does, even while other threads are in calls; these end with
     /// [`Error::Finished`]. It is for interfaces of other languages, whose handles outlive the job.
     #[doc(hidden)]
     pub fn finish(&self) -> Result<(), Error> {
@@ -155,7 +156,7 @@ impl Endpoint {
     }
 }
 
-/// Returns the time `wait` from now; `None`, which means never, if it cannot be expressed.
+/// Returns the time `wait` from now; `None`, which means no deadline, if that time cannot be expressed.
 pub(crate) fn deadline(wait: Duration) -> Option<Instant> {
     Instant::now().checked_add(wait)
 }

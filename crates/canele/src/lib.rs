@@ -32,10 +32,10 @@
 //! | one result of all ranks | collectives, such as [`Flow::allreduce`] |
 //! | signals between ranks | [`Notice`]s that a put leaves; between threads of a rank: [`Semaphore`] |
 //!
-//! `docs/choosing.md` of the sources compares them, with an example of each. [`Request`]s of non-blocking calls are futures.
-//! [`testing`] runs ranks inside `cargo test`.
+//! `docs/choosing.md` of the sources compares them, with an example of each. [`Request`]s of non-blocking
+//! calls are futures. [`testing`] runs ranks inside `cargo test`.
 //!
-//! Errors name the rank and what to do ([`Error`]). No safe call can touch memory that is gone: a non-blocking
+//! Errors name the rank and the remedy ([`Error`]). No safe call can access freed memory: a non-blocking
 //! operation owns its buffer ([`Flow::isend`]) or lives in a scope ([`Flow::scope`]).
 #![forbid(unsafe_code)]
 
@@ -80,7 +80,7 @@ pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};
 pub use canele_sys::counters::{Counter, Snapshot};
 
-/// The examples of the page that compares the items.
+/// Compiles the examples of `docs/choosing.md` as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/choosing.md")]
 struct Choosing;

@@ -1,4 +1,4 @@
-//! A non-blocking operation on memory that a scope, a request or the caller lends.
+//! A non-blocking operation on memory that a scope, a request or the caller lends to it.
 
 use std::task::Waker;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use canele_mem::buffer::Owned;
 
 use crate::{Error, Flow, Plain, Rank, Status, Tag};
 
-/// The lender of an operation's memory, which gets it back at the end.
+/// The lender of an operation's memory. It gets the memory back at the end.
 pub(crate) trait Lender {
     /// Takes the memory back, after the operation has ended.
     fn take_back(&mut self, buffer: Buffer);
@@ -36,14 +36,14 @@ pub(crate) enum Progress {
 /// Dropping a pending operation withdraws it if no other rank knows of it; otherwise the drop waits for its
 /// end.
 pub(crate) struct Operation<L: Lender> {
-    /// The flow's numbers are not freed before the operation has ended.
+    /// The flow, held so that its numbers are not freed before the operation has ended.
     flow: Flow,
     pub lender: L,
     state: Progress,
 }
 
 impl Flow {
-    /// Returns the destination of a message of this flow, which may be coalesced with others.
+    /// Returns an envelope on this flow. The message may be coalesced with others.
     pub(crate) fn coalesced(&self, to: Rank, tag: Tag) -> Envelope {
         Envelope { coalesce: true, ..Envelope::new(to, self.id, tag) }
     }
@@ -77,7 +77,7 @@ impl<L: Lender> Operation<L> {
         self.state = Progress::Ended(ended.result);
     }
 
-    /// Returns true if it has ended; otherwise makes progress.
+    /// Returns true if the operation has ended; otherwise makes progress.
     pub fn test(&mut self) -> Result<bool, Error> {
         if let Progress::UnderWay(pending) = self.state {
             match self.flow.engine.test(pending)? {
@@ -88,8 +88,8 @@ impl<L: Lender> Operation<L> {
         Ok(true)
     }
 
-    /// Returns true if it has ended; otherwise `waker` is woken once it may have. A thread makes progress
-    /// meanwhile.
+    /// Returns true if the operation has ended. Otherwise `waker` is woken once it may have ended, and a
+    /// thread makes progress meanwhile.
     pub fn test_or_notify(&mut self, waker: &Waker) -> Result<bool, Error> {
         if let Progress::UnderWay(pending) = self.state {
             let is_served = self.flow.engine.start_serving();
@@ -107,7 +107,7 @@ impl<L: Lender> Operation<L> {
         Ok(true)
     }
 
-    /// Withdraws it, if possible. Returns true if it was withdrawn.
+    /// Withdraws the operation, if possible. Returns true if it was withdrawn.
     pub fn cancel(&mut self) -> Result<bool, Error> {
         match self.state {
             Progress::UnderWay(pending) => self.flow.engine.cancel(pending),
@@ -115,7 +115,7 @@ impl<L: Lender> Operation<L> {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the operation.
     pub fn block(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if let Progress::UnderWay(pending) = self.state {
             let ended = self.flow.engine.wait(pending, deadline)?;
@@ -167,7 +167,7 @@ impl<L: Lender> Drop for Operation<L> {
         if let Progress::UnderWay(pending) = self.state
             && !pending.is_free()
         {
-            // If even that fails (in a forked child), the lender keeps the memory, which is never freed
+            // If this also fails (in a forked child), the lender keeps the memory, so that it is never freed
             // during a transfer.
             let _ = self.flow.engine.cancel_here(pending);
             let _ = self.block(None);

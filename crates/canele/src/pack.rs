@@ -1,6 +1,6 @@
-//! Messages made of segments (NewMadeleine's pack and unpack). Each segment says until when its memory may
+//! Messages made of segments (NewMadeleine's pack and unpack). Each segment states until when its memory may
 //! change, and from when it is needed. The library chooses the packets. Small segments travel together, also
-//! with those of other messages and flows; large ones travel separately.
+//! with segments of other messages and flows. Large segments travel separately.
 //!
 //! A segment is matched like a separate message, in the order of packing. A receiver unpacks the same number
 //! of segments of the same lengths in the same order. So a flow and tag carry either packed messages or plain
@@ -34,8 +34,8 @@ use crate::{Error, Plain, Rank, Source, Status, Tag};
 
 /// A message being packed, made by [`Scope::pack`].
 ///
-/// Segments leave as soon as possible; those behind a [`Packer::later`] segment, which is read at the end,
-/// leave with it.
+/// Segments leave as soon as possible. A [`Packer::later`] segment is read at the end of the message;
+/// segments behind it wait for it.
 #[must_use = "a message ends with `end`"]
 pub struct Packer<'a, 'scope, 'env: 'scope> {
     scope: &'a Scope<'scope, 'env>,
@@ -48,7 +48,7 @@ pub struct Packer<'a, 'scope, 'env: 'scope> {
 enum Segment<'env> {
     Copied(Vec<u8>),
     Read(&'env [u8]),
-    /// Reads its memory, which may change until then.
+    /// A function that reads the segment's memory, which may change until then.
     Later(Box<dyn Fn() -> Vec<u8> + 'env>),
 }
 
@@ -58,8 +58,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Packer { scope: self, to, tag, waiting: Vec::new() }
     }
 
-    /// Begins to unpack such a message. Its segments come from one rank, because messages of different ranks
-    /// may arrive in any order.
+    /// Begins to unpack a message of segments. The segments come from one rank, because messages of different
+    /// ranks may arrive in any order.
     pub fn unpack(&self, from: Rank, tag: Tag) -> Unpacker<'_, 'scope, 'env> {
         Unpacker { scope: self, from, tag }
     }
@@ -113,7 +113,7 @@ impl<'env> Packer<'_, '_, 'env> {
     }
 }
 
-/// A message being taken apart, made by [`Scope::unpack`].
+/// A message being unpacked, made by [`Scope::unpack`].
 pub struct Unpacker<'a, 'scope, 'env: 'scope> {
     scope: &'a Scope<'scope, 'env>,
     from: Rank,
@@ -121,7 +121,7 @@ pub struct Unpacker<'a, 'scope, 'env: 'scope> {
 }
 
 impl<'env> Unpacker<'_, '_, 'env> {
-    /// Receives the next segment, complete on return.
+    /// Receives the next segment, which is complete on return.
     ///
     /// # Errors
     /// Returns the errors of [`crate::Flow::recv`].
@@ -129,7 +129,7 @@ impl<'env> Unpacker<'_, '_, 'env> {
         self.scope.flow().recv(Source::Is(self.from), self.tag, items)
     }
 
-    /// Receives the next segment, complete when the scope ends.
+    /// Receives the next segment, which is complete when the scope ends.
     ///
     /// # Errors
     /// The rank does not exist; the job is over.

@@ -1,4 +1,4 @@
-//! Non-blocking operations on memory that the caller vouches for, as a base for interfaces of other
+//! Non-blocking operations on memory that the caller promises to keep, as a base for interfaces of other
 //! languages.
 //!
 //! The caller promises once that the memory stays, when its address becomes a [`Raw`] or a [`RawMut`]. Rust
@@ -71,7 +71,7 @@ impl Flow {
 }
 
 impl RawRequest {
-    /// Returns true if it has ended; otherwise makes progress.
+    /// Returns true if the operation has ended; otherwise makes progress.
     ///
     /// # Errors
     /// This is a forked child.
@@ -79,8 +79,8 @@ impl RawRequest {
         self.0.test()
     }
 
-    /// Waits for its end, without limit or at most `wait`. After an error of the wait itself, such as
-    /// [`Error::Deadline`], it is still pending.
+    /// Waits for the end of the operation, without limit or at most `wait`. After an error of the wait
+    /// itself, such as [`Error::Deadline`], the operation is still pending.
     ///
     /// # Errors
     /// The time is over ([`Error::Deadline`]), or this is a forked child.
@@ -88,7 +88,7 @@ impl RawRequest {
         self.0.block(wait.and_then(deadline))
     }
 
-    /// Returns its result, once.
+    /// Returns the result of the operation, once.
     ///
     /// # Errors
     /// The error of the operation.
@@ -99,7 +99,7 @@ impl RawRequest {
         self.0.take()
     }
 
-    /// Withdraws it like [`Request::cancel`](crate::Request::cancel).
+    /// Withdraws the operation as [`Request::cancel`](crate::Request::cancel) does.
     ///
     /// # Errors
     /// This is a forked child.
@@ -107,7 +107,8 @@ impl RawRequest {
         self.0.cancel()
     }
 
-    /// Waits until one of several has ended; returns its index. None of them was taken before.
+    /// Waits until one of several operations has ended; returns its index. The result of none of them was
+    /// taken before.
     ///
     /// # Errors
     /// The time is over ([`Error::Deadline`]), this is a forked child, or the list is empty

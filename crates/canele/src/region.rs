@@ -1,5 +1,5 @@
-//! Regions and one-sided operations (PUT): memory that peers read and write, on this host without this rank's
-//! help.
+//! Regions and one-sided operations (PUT): memory that peers read and write. On one host this needs no help
+//! of the owner.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,28 +12,28 @@ use canele_sys::atomic::Ordering;
 use crate::job::deadline;
 use crate::{Endpoint, Error, Plain, Rank};
 
-/// Memory allocated by Canelé that peers may read and write at any time, so it is accessed by copy.
+/// Memory allocated by Canelé that peers may read and write at any time. So the owner accesses it by copying.
 ///
 /// Threads of this process may also write and read a region at the same time: its bytes are racy. A copy
 /// accesses each byte once, and a reader gets for each byte a value that some thread wrote. Several bytes,
 /// even of one number, may be a mixture of writes. Use atomic operations ([`RemoteRegion::fetch_add`]),
 /// notices or messages where that matters.
 ///
-/// A region is zeroed at first. Dropping it frees it; pending transfers end in good order.
+/// A new region is zeroed. Dropping the region frees it; transfers that are pending then still end.
 ///
-/// Ranks of this host map it. For ranks of other hosts the owner's library reads and writes there, whenever a
-/// thread of the owner makes progress. That is in any call that waits or tests, or all the time with
-/// `CANELE_PROGRESS_THREAD=1`. Operations have the same meaning either way. From another host they can also
-/// fail because the owner has finished, died, or dropped the region ([`Error::Refused`]).
+/// Ranks of this host map the region. For ranks of other hosts the owner's library reads and writes it
+/// whenever a thread of the owner makes progress. That is in any call that waits or tests, or all the time
+/// with `CANELE_PROGRESS_THREAD=1`. Operations have the same meaning either way. From another host they can
+/// also fail because the owner has finished, died, or dropped the region ([`Error::Refused`]).
 pub struct Region {
     engine: Arc<Engine>,
     pub(crate) region: Arc<canele_engine::Region>,
-    /// The names under which it was published.
+    /// The names under which the region was published.
     names: Mutex<Vec<String>>,
 }
 
-/// A region of some rank, including this one, as seen from here. It is mapped as long as one of its clones
-/// lives, even if its owner drops it.
+/// A region of some rank, including this one, as seen from this rank. It is mapped as long as one of its
+/// clones lives, even if its owner drops it.
 #[derive(Clone)]
 pub struct RemoteRegion {
     engine: Arc<Engine>,
@@ -100,7 +100,8 @@ impl Endpoint {
     }
 
     /// Calls `call` for notices with identifiers in `ids`, from within any call that makes progress; `call`
-    /// must not call the library. Polling does not return those notices any more.
+    /// must not call the library. These notices are not returned by [`Endpoint::try_notice`] and
+    /// [`Endpoint::wait_notice`].
     ///
     /// # Errors
     /// The job is over.
@@ -121,25 +122,25 @@ fn decode(value: &[u8]) -> Option<(Rank, RegionId, usize)> {
 }
 
 impl Region {
-    /// Returns its memory, for interfaces of other languages.
+    /// Returns the engine's region, for interfaces of other languages.
     #[doc(hidden)]
     pub fn memory(&self) -> &Arc<canele_engine::Region> {
         &self.region
     }
 
-    /// Returns its length in bytes.
+    /// Returns the length of the region in bytes.
     #[allow(clippy::len_without_is_empty)] // A region is never empty.
     pub fn len(&self) -> usize {
         self.region.len()
     }
 
-    /// Returns its first address in this process, valid as long as it lives. Other ranks and threads may
-    /// access that memory at any time.
+    /// Returns the first address of the region in this process, valid as long as the region lives. Other
+    /// ranks and threads may access that memory at any time.
     pub fn address(&self) -> *mut u8 {
         self.region.address()
     }
 
-    /// Lets any rank find it under `name`, until it is dropped.
+    /// Lets any rank find the region under `name`, until it is dropped.
     ///
     /// # Errors
     /// The name is taken.
@@ -147,14 +148,14 @@ impl Region {
         self.publish_as(&format!("region {name}"))
     }
 
-    /// Publishes it under the name of the object that it contains.
+    /// Publishes the region under the name of the object that it contains.
     pub(crate) fn publish_as(&self, name: &str) -> Result<(), Error> {
         self.engine.publish(name, &encode(self.engine.rank(), self.region.id(), self.len()))?;
         self.names.lock().unwrap_or_else(PoisonError::into_inner).push(name.to_owned());
         Ok(())
     }
 
-    /// Withdraws the names under which it was published.
+    /// Withdraws the names under which the region was published.
     pub(crate) fn withdraw_names(&self) {
         let names = std::mem::take(&mut *self.names.lock().unwrap_or_else(PoisonError::into_inner));
         for name in names {
@@ -169,7 +170,7 @@ impl Region {
         RemoteRegion { engine: self.engine.clone(), owner, id, far }
     }
 
-    /// Copies items out, from `offset` bytes on.
+    /// Copies items out of the region, from `offset` bytes on.
     ///
     /// # Errors
     /// The range lies outside, or the job is over.
@@ -177,7 +178,7 @@ impl Region {
         self.remote().get(offset, items)
     }
 
-    /// Copies items in, from `offset` bytes on.
+    /// Copies items into the region, from `offset` bytes on.
     ///
     /// # Errors
     /// The range lies outside, or the job is over.
@@ -199,7 +200,7 @@ impl Drop for Region {
 }
 
 impl RemoteRegion {
-    /// Returns the rank that owns it.
+    /// Returns the rank that owns the region.
     pub fn owner(&self) -> Rank {
         self.owner
     }
@@ -210,8 +211,8 @@ impl RemoteRegion {
         self.engine.trace_access(name, self.owner, bytes, self.far.place().is_none());
     }
 
-    /// Writes items at `offset` bytes. The write is complete at both ends on return; an owner on another host
-    /// acknowledges it.
+    /// Writes items at `offset` bytes. On return the write is complete at both ends; an owner on another host
+    /// has acknowledged it.
     ///
     /// # Errors
     /// The range lies outside. On another host: [`Error::Refused`], or the owner has finished or died.
@@ -238,8 +239,9 @@ impl RemoteRegion {
     }
 
     /// Writes items and then shows the owner the identifier `notice`. The items are in the region when the
-    /// notice is seen; few items travel with it in one cache line. On return the items may be changed, but
-    /// may still be under way. Notices of a rank are seen in the order of its calls.
+    /// owner sees the notice; few items travel with it in one cache line. On return the caller may change the
+    /// items, even while they are still under way. The owner sees notices of a rank in the order of the
+    /// rank's calls.
     ///
     /// # Errors
     /// The range lies outside, or the owner has finished or died. Other errors on another host are reported
@@ -252,7 +254,8 @@ impl RemoteRegion {
         self.engine.put_notify(self.owner, &self.far, self.id, offset, bytes, notice)
     }
 
-    /// Waits until everything put there so far is in the owner's memory, at most `wait`.
+    /// Waits, at most `wait`, until all items that this rank has put into the region are in the owner's
+    /// memory.
     ///
     /// # Errors
     /// The time is over ([`Error::Deadline`]), or the owner has finished or died. [`Error::Refused`] reports

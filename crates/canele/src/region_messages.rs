@@ -1,6 +1,6 @@
 //! Tagged messages whose bytes lie in regions. Above the eager size they are copied once, directly from or to
-//! the other end's memory. Both processors copy if both ends lie in regions. Short messages are copied to or
-//! from the stack, because only private bytes take the short path.
+//! the other end's memory. If both ends lie in regions, both processors copy. Short messages are copied to or
+//! from the stack, because only private bytes can take the short path.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,7 +46,8 @@ pub(crate) fn recv_lent(
     }
 }
 
-/// Waits for the end of an operation; withdraws it at the deadline, unless its data is moving already.
+/// Waits for the end of an operation. At the deadline it withdraws the operation, unless its data already
+/// moves.
 fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Completion {
     let forked = "a thread of this process has been inside before";
     match engine.wait(pending, deadline) {
@@ -62,11 +63,11 @@ fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Com
     }
 }
 
-/// Stack buffers in bytes: for a message that fits into a cell, and for one whose copy costs less than a
-/// request.
+/// The lengths of stack buffers in bytes: for a message that fits into a cell, and for one whose copy costs
+/// less than a request.
 const STACKED: [usize; 2] = [64, 4096];
 
-/// Lends `len` zeroed bytes of the stack, unless they are too many.
+/// Calls `f` with `len` zeroed bytes of the stack; returns none if they are too many.
 #[inline(always)]
 fn on_stack<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
     if len <= STACKED[0] {
@@ -96,7 +97,7 @@ fn in_buffer(region: &Region, range: Range<usize>) -> Result<InBuffer, Error> {
 
 impl Flow {
     /// Sends a range of a region's bytes. They must not be changed before this returns, or the receiver gets
-    /// a mixture.
+    /// a mixture of old and new bytes.
     ///
     /// ```
     /// # fn main() -> Result<(), canele::Error> {

@@ -15,9 +15,9 @@ use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
 
 /// A pending send or receive, which owns its items until it has ended.
 ///
-/// A program waits for it by [`wait`](Self::wait), polls it by [`test`](Self::test), or awaits it. A request
-/// is a future of the status and the items for any executor. The first awaited request starts a thread, which
-/// makes progress while tasks wait.
+/// A program waits for the request by [`wait`](Self::wait), polls it by [`test`](Self::test), or awaits it. A
+/// request is a future of the status and the items for any executor. The first awaited request starts a
+/// thread, which makes progress while tasks wait.
 ///
 /// Dropping it while it is pending withdraws it if no other rank knows of it; otherwise the drop waits for
 /// its end.
@@ -54,7 +54,7 @@ impl Flow {
         }
     }
 
-    /// Starts a send that could not leave at once: its memory is lent until its end.
+    /// Starts a send whose message could not be sent at once; its memory is lent until its end.
     pub(crate) fn isend_lent<T: Plain>(
         &self,
         to: Rank,
@@ -96,7 +96,7 @@ impl Flow {
 }
 
 impl<T: Plain> Request<T> {
-    /// Returns true if it has ended; otherwise makes progress.
+    /// Returns true if the operation has ended; otherwise makes progress.
     ///
     /// # Errors
     /// This is a forked child.
@@ -104,7 +104,7 @@ impl<T: Plain> Request<T> {
         self.0.test()
     }
 
-    /// Waits for its end and returns the items.
+    /// Waits for the end of the operation and returns the items.
     ///
     /// # Errors
     /// The error of the operation; the items are dropped.
@@ -113,8 +113,8 @@ impl<T: Plain> Request<T> {
         self.take()
     }
 
-    /// Waits at most `wait`. After [`Error::Deadline`] the operation is withdrawn if possible, or else waited
-    /// for.
+    /// Waits at most `wait`. After [`Error::Deadline`] the operation has been withdrawn or, if that was not
+    /// possible, has ended.
     ///
     /// # Errors
     /// The error of the operation; the items are dropped.
@@ -123,9 +123,9 @@ impl<T: Plain> Request<T> {
         self.take()
     }
 
-    /// Withdraws it if possible: a receive without a message, or a send that has not left and was not copied.
-    /// Returns true if it was withdrawn. A long announced send is asked back: waiting for it returns the
-    /// result, once its receiver communicates.
+    /// Withdraws the operation if possible: a receive without a message, or a send that has not left and was
+    /// not copied. Returns true if it was withdrawn. A long send that was announced is asked back from the
+    /// receiver. Waiting for it returns the result once the receiver communicates.
     ///
     /// # Errors
     /// This is a forked child.
@@ -144,7 +144,7 @@ impl<T: Plain> Request<T> {
     }
 }
 
-/// The items do not lie in it, so it may be moved while it is awaited.
+/// The items do not lie inside of the request, so it may be moved while it is awaited.
 impl<T: Plain> Unpin for Request<T> {}
 
 impl<T: Plain> Future for Request<T> {
@@ -159,7 +159,7 @@ impl<T: Plain> Future for Request<T> {
     }
 }
 
-/// Waits until one of the untaken requests has ended; returns its index.
+/// Waits until one of the requests has ended; returns its index. The result of none of them was taken before.
 ///
 /// # Errors
 /// This is a forked child, or the list is empty ([`Error::Lengths`]).
@@ -168,7 +168,7 @@ pub fn wait_any<T: Plain>(requests: &mut [Request<T>]) -> Result<usize, Error> {
     Operation::wait_any(&mut operations, None)
 }
 
-/// Waits until at least one has ended; returns the indices of all that have.
+/// Waits until at least one request has ended; returns the indices of all that have.
 ///
 /// # Errors
 /// Returns the errors of [`wait_any`].
@@ -183,7 +183,7 @@ pub fn wait_some<T: Plain>(requests: &mut [Request<T>]) -> Result<Vec<usize>, Er
     Ok(ended)
 }
 
-/// Waits for all and returns their items, in the order of the list.
+/// Waits for all requests and returns their items, in the order of the list.
 ///
 /// # Errors
 /// Returns the first failure, after all have ended.

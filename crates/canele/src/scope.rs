@@ -9,7 +9,7 @@ use crate::flow::want;
 use crate::operation;
 use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
 
-/// Starts non-blocking operations on memory that outlives it; made by [`Flow::scope`].
+/// Starts non-blocking operations on memory that outlives the scope; made by [`Flow::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     flow: Flow,
     lender: &'scope buffer::Scope<'scope, 'env>,
@@ -39,7 +39,7 @@ impl From<operation::Progress> for ScopedProgress {
 pub struct Scoped(usize);
 
 impl Flow {
-    /// Runs `f`, which may start operations on borrowed memory; all of them have ended when this returns.
+    /// Runs `f`, which may start operations on borrowed memory. All of them have ended when this returns.
     ///
     /// If `f` fails, receives without a message are withdrawn. If `f` panics while an operation is pending,
     /// the process aborts. Other ranks may still access the borrowed memory, and a panic must not wait for
@@ -85,7 +85,7 @@ impl Drop for AbortOnPanic<'_, '_, '_> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Returns the flow of its operations.
+    /// Returns the flow of the scope's operations.
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
@@ -232,7 +232,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn test(&self, operation: Scoped) -> Result<bool, Error> {
         let pending = match self.started.borrow()[operation.0] {
             ScopedProgress::UnderWay(pending) => pending,
-            // A copy belongs to the library only.
+            // The library owns a copy, so the operation is complete for the caller.
             ScopedProgress::Copied(..) | ScopedProgress::Ended(_) | ScopedProgress::Taken => return Ok(true),
         };
         let Some(ended) = self.flow.engine.test(pending)? else { return Ok(false) };
@@ -254,7 +254,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         for progress in self.started.borrow_mut().iter_mut() {
             match progress {
                 ScopedProgress::UnderWay(pending) if pending.is_free() => *progress = ScopedProgress::Taken,
-                // An operation that cannot be withdrawn is waited for.
+                // The scope then waits for an operation that cannot be withdrawn.
                 ScopedProgress::UnderWay(pending) | ScopedProgress::Copied(pending, _) => {
                     let _ = self.flow.engine.cancel_here(*pending);
                 }
@@ -275,7 +275,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             if !matches!(progress, ScopedProgress::Taken) {
                 note(self.finish(progress));
             }
-            // Later operations have often ended with it.
+            // Later operations have often ended at the same time.
             self.flow.engine.completions(|completions| {
                 while let Some(ScopedProgress::UnderWay(pending)) = started.as_slice().first()
                     && let Some(ended) = completions.take(*pending)

@@ -39,7 +39,7 @@ impl Semaphore {
         *permits.unwrap_or_else(PoisonError::into_inner) -= 1;
     }
 
-    /// Takes a permit if there is one. Returns true if it did.
+    /// Takes a permit if there is one; returns true if it took one.
     pub fn try_acquire(&self) -> bool {
         let mut permits = self.permits();
         let any = *permits > 0;

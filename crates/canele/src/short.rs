@@ -1,6 +1,6 @@
 //! Short messages in few instructions, for interfaces of other languages. Each call either completes or
-//! changes nothing. In the second case [`Flow::send`] or [`Flow::recv`] does it, with all checks and errors,
-//! or [`Flow::send_refused`] after a refused cell. No call unwinds or makes an error.
+//! changes nothing. In the second case the caller uses [`Flow::send`] or [`Flow::recv`], with all checks and
+//! errors. After a refused cell it uses [`Flow::send_refused`]. No call unwinds or makes an error.
 
 use canele_engine::ShortAddress;
 pub use canele_engine::{MAX_INLINE, PeerIndex, ShortSent};
@@ -37,8 +37,8 @@ impl KnownRanks {
 }
 
 impl Flow {
-    /// Remembers the index of a rank for the next call. It does not if memory may be of a device, which the
-    /// short path does not check.
+    /// Remembers the index of a rank for the next call. It remembers nothing if memory may belong to a
+    /// device, because the short path does not check that.
     ///
     /// # Errors
     /// This is a forked child.
@@ -53,8 +53,8 @@ impl Flow {
     }
 
     /// Sends at most [`MAX_INLINE`] bytes if they can go at once to a known rank; returns the rank's index
-    /// for [`Flow::wake_peer`]. `None` means that nothing was tried. Unsent bytes are passed to
-    /// [`Flow::send_refused`].
+    /// for [`Flow::wake_peer`]. Returns `None` if it has tried nothing. [`Flow::send_refused`] sends bytes
+    /// that were refused.
     #[inline(always)]
     pub fn send_at_once(
         &self,
@@ -68,7 +68,7 @@ impl Flow {
         Some((sent, peer))
     }
 
-    /// Sends bytes that [`Flow::send_at_once`] has left, without another try of a cell.
+    /// Sends bytes that [`Flow::send_at_once`] could not send, without another attempt to claim a cell.
     ///
     /// # Errors
     /// Returns the errors of [`Flow::send`].
@@ -76,8 +76,8 @@ impl Flow {
         self.engine.send_refused(to, self.id, tag, bytes)
     }
 
-    /// Receives a message of at most [`MAX_INLINE`] bytes if it is the next one of a known rank; returns its
-    /// length.
+    /// Receives a message of at most [`MAX_INLINE`] bytes if it is the next one of a known rank; returns the
+    /// message's length.
     #[inline(always)]
     pub fn receive_at_once(
         &self,

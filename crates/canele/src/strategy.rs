@@ -1,5 +1,5 @@
 //! Strategies that combine the messages that wait for a peer into packets: the built-in ones, and those of
-//! programs. `examples/own_strategy.rs` is a program of two ranks with one.
+//! programs. The program `examples/own_strategy.rs`, for two ranks, has a strategy of its own.
 //!
 //! ```
 //! use canele::strategy::{Backlog, By, PacketDraft, RailView, Strategy, tactics};

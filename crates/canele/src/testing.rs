@@ -15,11 +15,11 @@
 //! # fn main() {}
 //! ```
 //! The test's process starts `canele run`, which starts the program of the test once for each rank, to run
-//! only that test. There the call runs the closure with the rank's [`Job`], finishes it and exits. So every
-//! rank also runs the code before the call, and only the test's process runs the code after it. If a rank
-//! panics or returns an error, the test fails with the ranks' output, each line with the number of its rank.
-//! After a time limit of a minute the ranks are killed and the test fails. Nothing of a job is left when the
-//! call returns. Tests may run in parallel, under `cargo test` and under `cargo nextest`.
+//! only that test. In a rank, the call runs the closure with the rank's [`Job`], finishes the job and exits.
+//! So every rank also runs the code before the call, and only the test's process runs the code after it. If a
+//! rank panics or returns an error, the test fails with the ranks' output, each line with the number of its
+//! rank. After a time limit of a minute the ranks are killed and the test fails. No process of the job is
+//! left when the call returns. Tests may run in parallel, under `cargo test` and under `cargo nextest`.
 //!
 //! The command `canele` is searched in the variable `CANELE`, beside the program (`target/debug`), and in
 //! `PATH`.
@@ -42,7 +42,7 @@ const CALL: &str = "TESTING_CALL";
 /// Exit status of a rank whose closure panicked, equal to that of a panicking program.
 const PANICKED: i32 = 101;
 
-/// The result of a rank.
+/// The result of a rank's closure.
 pub type RankResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Runs `test` on `size` ranks; see the [module](self).
@@ -87,13 +87,13 @@ impl Ranks {
         self
     }
 
-    /// Runs `test` on each rank, and returns when all have ended well.
+    /// Runs `test` on each rank, and returns when all have succeeded.
     ///
     /// # Panics
     /// The panics of [`ranks`] apply.
     pub fn run<F: FnOnce(&Job) -> RankResult>(self, test: F) {
         match std::env::var(CALL) {
-            // A rank's process runs one test; its earlier calls are other jobs.
+            // A rank's process runs one call of the test. Earlier calls belong to other jobs.
             Ok(number) if number == count_call("").to_string() => run_rank(test),
             Ok(_) => {}
             Err(_) => {
@@ -132,7 +132,7 @@ impl Ranks {
         );
         let mut printed = own_lines(&of_ranks, name);
         printed.push_str(&own_lines(&String::from_utf8_lossy(&output.stderr), name));
-        // The test's own process prints it, so that the harness captures it.
+        // The test's own process prints the output, so that the harness captures it.
         print!("{printed}");
         assert!(
             output.status.success(),
@@ -148,7 +148,7 @@ fn run_rank(test: impl FnOnce(&Job) -> RankResult) -> ! {
     let status = match Job::start() {
         Err(error) => failed(&error),
         Ok(job) => match catch_unwind(AssertUnwindSafe(|| test(&job))) {
-            // The text of the panic has been printed.
+            // The panic has already printed its text.
             Err(_) => PANICKED,
             Ok(Err(error)) => failed(&*error),
             Ok(Ok(())) => job.finish().map_or_else(|error| failed(&error), |()| 0),
@@ -162,9 +162,9 @@ fn failed(error: &dyn std::error::Error) -> i32 {
     1
 }
 
-/// Returns the name by which the program runs only the test of this thread. The harness names the thread by
-/// it, unless tests run one at a time. Then the type name of the closure has it, because the closure is in
-/// the test's function.
+/// Returns the name that selects the test of this thread alone. The harness names the thread by it, unless
+/// tests run one at a time. Then the type name of the closure has it, because the closure is in the test's
+/// function.
 fn test_name(closure: &str) -> String {
     match std::thread::current().name() {
         Some(name) if name != "main" => name.to_owned(),
@@ -201,7 +201,7 @@ fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the output of ranks without the output of the harness.
+/// Returns the output of the ranks, without the lines of the harness.
 fn own_lines(text: &str, test: &str) -> String {
     // This text precedes the first output of the test on its line.
     let begins = format!("test {test} ... ");

@@ -91,9 +91,9 @@ impl RankPlace {
 }
 
 /// Returns a rank's place under the names of Open MPI, Hydra and Intel MPI, which scripts look for. The
-/// library does not read them if its own launcher has given the place. For ranks of another MPI that are jobs
-/// of their own (`is_alone`), rank numbers are left out. mpi4py would take them as a sign that a launcher of
-/// its library has started it.
+/// library does not read them if its own launcher has given the place. Rank numbers are left out for ranks of
+/// another MPI, each of which is a job of its own (`is_alone`). Otherwise mpi4py would conclude that a
+/// launcher of its library has started it.
 pub fn foreign_names(place: RankPlace, is_alone: bool) -> Vec<(&'static str, String)> {
     let RankPlace { rank, size, local_rank, local_size } = place;
     let all = [

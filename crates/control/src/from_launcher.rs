@@ -56,7 +56,7 @@ pub enum FromLauncher {
         /// The published value.
         value: Vec<u8>,
     },
-    /// The name is taken by another publisher.
+    /// Refuses [`ToLauncher::Publish`]: another rank has published the name.
     PublishRefused {
         /// The name.
         name: String,
@@ -77,8 +77,8 @@ pub enum FromLauncher {
         /// A description of the violation.
         what: String,
     },
-    /// Ranks that have finished; the same as [`Gone`](Self::Gone) for each. Ranks that finish at about the
-    /// same time share a message.
+    /// Ranks that have finished. The message means [`Gone`](Self::Gone) for each of them. Ranks that finish
+    /// at about the same time share a message.
     Finished {
         /// The first and the last of each unbroken series.
         ranks: Vec<(u32, u32)>,
@@ -109,7 +109,7 @@ pub enum FromLauncher {
     Announced {
         /// The ticket of the request.
         ticket: u64,
-        /// The reason why other jobs do not find the name, if they do not.
+        /// The reason why other jobs cannot find the name, if they cannot.
         result: Result<(), String>,
     },
     /// Answers [`ToLauncher::FindElsewhere`].
@@ -144,7 +144,7 @@ pub struct PeerInbox {
 /// The way in which a rank ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RankEnd {
-    /// The rank reported it, or exited with 0 without ever having initialised.
+    /// The rank reported that it has finished, or exited with 0 without ever having initialised.
     Finished,
     /// The rank exited with this status; 0 means without finalising.
     Exited(u8),
@@ -152,7 +152,7 @@ pub enum RankEnd {
     Killed(u8),
     /// The rank's host is no longer heard from.
     HostLost,
-    /// The rank's job, another one, has ended without a report.
+    /// The rank belongs to another job, which has ended without a report.
     JobLost,
 }
 

@@ -35,14 +35,15 @@ pub struct JobInfo {
     pub universe: u32,
     /// Processors that the ranks of this host can use at the same time.
     pub processors: u32,
-    /// The number of lanes of a rank that gets one for each processor. All ranks know it alike: each host
-    /// counts with the processors of the launcher's host.
+    /// The number of lanes of a rank that gets one for each processor. It is equal on all ranks: each host
+    /// assumes as many processors as the launcher's host has.
     pub lanes: u8,
     /// The effect of a failure on the other ranks.
     pub on_failure: OnFailure,
     /// The secrets and ports by which ranks of several hosts trust and find each other; `None` on one host.
     pub network: Option<JobNetwork>,
-    /// The costs of machine and networks, as the launcher has read them: all ranks choose by them.
+    /// The costs of the machine and its networks, as the launcher has read them. All ranks use them to choose
+    /// protocols and algorithms.
     pub profile: Profile,
     /// True if another launcher has started the ranks. They end together, because that launcher may clean up
     /// a host once its ranks have ended.
@@ -54,7 +55,7 @@ pub struct JobInfo {
 pub struct SpawnedWorld {
     /// The first of its ranks, which have consecutive numbers.
     pub first: u32,
-    /// The host of each, by its index.
+    /// The host of each rank, by the host's index.
     pub hosts: Vec<u32>,
     /// The ranks that spawned it together, in the order of their communicator; empty for ranks of another
     /// job.
@@ -66,7 +67,7 @@ pub struct SpawnedWorld {
     pub network: Option<JobNetwork>,
 }
 
-/// A rank, named so that every job understands it.
+/// A rank, by a name that means the same in every job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobRank {
     /// The job that has started it.
@@ -86,7 +87,7 @@ pub fn draw_job_id() -> rustix::io::Result<u64> {
 }
 
 impl SpawnedWorld {
-    /// Returns its ranks.
+    /// Returns the ranks of this world.
     pub fn ranks(&self) -> Range<u32> {
         self.first..self.first.saturating_add(self.hosts.len() as u32)
     }
@@ -112,7 +113,7 @@ impl Host {
 const MAX_JOB: u64 = 1 << 30;
 
 impl JobInfo {
-    /// Returns a job whose ranks are placed on these hosts in blocks, without a launcher, a network, or a
+    /// Returns a job whose ranks are placed on these hosts in blocks. It has no launcher, no network, and no
     /// number for other jobs. A failure ends it, its ranks can use the processors of this host, and it has
     /// this machine's built-in profile.
     pub fn new(hosts: Vec<Host>) -> JobInfo {
@@ -226,7 +227,7 @@ impl JobInfo {
         spawned.unwrap_or(0..self.size)
     }
 
-    /// Returns the name of a rank that every job understands.
+    /// Returns the name of a rank that means the same in every job.
     pub fn process(&self, rank: u32) -> JobRank {
         let origin = self.spawned_with(rank).and_then(|world| Some((world.first, world.origin?)));
         match origin {
@@ -257,7 +258,7 @@ impl JobInfo {
         self.spawned.iter().any(|world| world.origin.is_some())
     }
 
-    /// Returns the world of a rank that was added.
+    /// Returns the world of a rank that was added to the running job.
     pub fn spawned_with(&self, rank: u32) -> Option<&SpawnedWorld> {
         self.spawned.iter().find(|world| world.ranks().contains(&rank))
     }
@@ -294,8 +295,8 @@ impl JobInfo {
         at_start.into_iter().chain(self.spawned.iter().flat_map(of_world))
     }
 
-    /// Returns true if the ranks of the host at `place` outnumber the processors that they can use. The
-    /// result is equal for all of them, however each is bound.
+    /// Returns true if the ranks of the host at `place` outnumber the processors that they can use. All ranks
+    /// of a host get the same result, however each is bound.
     pub fn is_oversubscribed(&self, place: RankPlace) -> bool {
         place.local_size > self.processors
     }

@@ -1,9 +1,9 @@
 //! The socket between a rank and its launcher: its messages, and the rank's end of it.
 //!
 //! Owns the messages, their encoding (postcard, one message per `SOCK_SEQPACKET` packet with its
-//! descriptors), the environment that a launcher gives to a rank, and the rank's end. Never carries user data
-//! (that moves on rails), rings or notifications (the launcher notifies a rank after each message it puts
-//! in).
+//! descriptors), the environment that a launcher gives to a rank, and the rank's end. Never carries user
+//! data, which moves on rails. Owns no rings and no notifications: the launcher notifies a rank after each
+//! message that it puts into the socket.
 //!
 //! ```text
 //!   rank                                   launcher

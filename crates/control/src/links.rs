@@ -11,7 +11,7 @@ pub struct Links {
     /// Those peers: the first and the last rank of each unbroken series, at most [`Links::MOST_SERIES`]
     /// series.
     pub shm: Vec<(u32, u32)>,
-    /// The links over sockets that carried most; all links of each of their peers are listed.
+    /// The links over sockets that carried the most bytes. If one link of a peer is listed, all of them are.
     pub sockets: Vec<SocketLink>,
     /// The number of peers reached over sockets that are left out.
     pub left_out: u32,
@@ -47,11 +47,11 @@ pub struct SocketLink {
     pub peer: u32,
     /// The number of the rail, from 1.
     pub rail: u8,
-    /// True if packets can leave over it.
+    /// True if packets can be sent over the link.
     pub open: bool,
-    /// The reason why it is not open, as far as is known, from the last attempt to open it.
+    /// The reason why the link is not open, as far as it is known, from the last attempt to open it.
     pub trouble: String,
-    /// Its address here while it is open, as people write it; empty if it is not known.
+    /// The address of this rank's end while the link is open, as people write it; empty if it is not known.
     pub here: String,
     /// The peer's address.
     pub there: String,
@@ -59,10 +59,10 @@ pub struct SocketLink {
     pub round_trip_ns: u64,
     /// The bytes that reach the peer in a second; 0 if not measured yet.
     pub bytes_per_s: u64,
-    /// The bytes sent since it was made, headers included.
+    /// The bytes sent since the link was made, headers included.
     pub sent: u64,
     /// The bytes received.
     pub received: u64,
-    /// The bytes that have left and are not acknowledged.
+    /// The bytes that were sent and are not acknowledged.
     pub under_way: u64,
 }

@@ -12,8 +12,8 @@ use crate::job::JobRank;
 use crate::links::Links;
 use crate::socket::MOST_DESCRIPTORS;
 
-/// The version of this message set and of the packets that ranks send each other. Two sides that differ
-/// refuse each other, each naming both; ranks have the version of their launcher.
+/// The version of this message set and of the packets that ranks send each other. Two sides with different
+/// versions refuse each other, and each names both versions. Ranks have the version of their launcher.
 pub const VERSION: u32 = 27;
 
 /// The most lanes of a rank, the first included.
@@ -25,7 +25,7 @@ pub const MAX_MESSAGE: usize = 64 * 1024;
 /// The most links that a rank requests in one message.
 pub const MOST_PEERS: usize = 1024;
 
-/// The most series of ranks in one message, which any message can hold.
+/// The most series of ranks in one message; so many fit into any message.
 pub const MOST_SERIES: usize = 4096;
 
 /// The most inboxes in one message; with an event for each, they use all descriptors of a message.
@@ -45,7 +45,7 @@ pub const MAX_RAIL_ADDRESS: usize = 2048;
 pub struct RailAddress {
     /// The rail's driver.
     pub driver: String,
-    /// The driver's bytes; none if the rank is not reached over this rail.
+    /// The driver's address bytes; none if the rank cannot be reached over this rail.
     pub address: Vec<u8>,
 }
 
@@ -72,27 +72,28 @@ const MAX_DRIVER_NAME: usize = 32;
 /// A message of a rank to its launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToLauncher {
-    /// The first message, of the same shape in all versions. From here on, exit 0 without
+    /// The first message, of the same shape in all versions. After it, an exit with 0 without
     /// [`Finished`](Self::Finished) is a failure.
     Hello {
         /// [`VERSION`] of the rank.
         version: u32,
     },
     /// The rank's inbox is ready. The descriptors are its memfd, and its event if the rank sleeps on
-    /// descriptors. At most once. A rank whose settings differ from those of the first sender is refused.
+    /// descriptors. Sent at most once. A rank whose settings differ from those of the first sender is
+    /// refused.
     Inbox {
         /// The settings that all ranks must have alike: variables and values.
         settings: Vec<(String, String)>,
     },
     /// This rank opens a further lane; one descriptor, the launcher's end of the lane's own socket. On that
-    /// socket the lane begins with [`Hello`](Self::Hello) and learns of all ends of ranks from here on. Each
-    /// lane at most once.
+    /// socket the lane begins with [`Hello`](Self::Hello) and is informed of the ends of ranks from then on.
+    /// Sent at most once for each lane.
     Lane {
         /// The lane's number, from 1 to below [`MOST_LANES`]: links are made between lanes of the same
         /// number.
         number: u8,
     },
-    /// The addresses at which this rank listens for those of other hosts. At most once, after
+    /// The addresses at which this rank listens for ranks of other hosts. Sent at most once, after
     /// [`Inbox`](Self::Inbox).
     Addresses {
         /// The address of each rail, in their order; at most [`MOST_RAILS`].
@@ -104,26 +105,26 @@ pub enum ToLauncher {
         /// The other ranks, not this one; at most [`MOST_PEERS`].
         peers: Vec<u32>,
     },
-    /// This rank records its events for a trace in a log; one descriptor, the log's memfd. At most once.
+    /// This rank records its events for a trace in a log; one descriptor, the log's memfd. Sent at most once.
     Trace,
     /// A region that peers may ask for; one descriptor, its memfd.
     Region {
         /// The region's id (index and generation), unique within the rank.
         id: u64,
     },
-    /// Asks for a region of `owner`. The answer is an immediate [`FromLauncher::Region`]; it has no region of
-    /// a rank of another host.
+    /// Asks for a region of `owner`. [`FromLauncher::Region`] answers at once. A region of a rank of another
+    /// host is never found.
     FindRegion {
         /// The rank that allocated it.
         owner: u32,
         /// Its id there.
         id: u64,
-        /// True if this rank keeps it for its owner's messages. Then [`FromLauncher::RegionDropped`] reports
-        /// that the owner has dropped it.
+        /// True if this rank keeps the region for messages of its owner. [`FromLauncher::RegionDropped`] then
+        /// reports that the owner has dropped it.
         is_kept: bool,
     },
-    /// The region can no longer be found. Peers that keep it are informed; peers that hold it keep their
-    /// mapping.
+    /// The region can no longer be found. Peers that keep it are informed; peers that have mapped it keep
+    /// their mapping.
     DropRegion {
         /// The id given with [`Region`](Self::Region).
         id: u64,
@@ -164,7 +165,7 @@ pub enum ToLauncher {
         /// A description of the violation.
         what: String,
     },
-    /// This rank reaches `peer` over no network, and other ranks wait for both to agree.
+    /// This rank can reach `peer` over no network, and other ranks wait for both to agree.
     Unreachable {
         /// The other rank, not this one.
         peer: u32,
@@ -210,7 +211,7 @@ pub enum ToLauncher {
         port: PortName,
     },
     /// This rank connects with one that accepts at a port, maybe of another job. [`FromLauncher::Connected`]
-    /// answers once one does.
+    /// answers once a rank accepts.
     ConnectPort {
         /// Chosen by the rank; the answer repeats it.
         ticket: u64,
@@ -253,7 +254,7 @@ pub enum ToLauncher {
         /// The exit status of the job, if nothing else has decided it.
         status: u8,
     },
-    /// Operations are still under way, but the rank is about to finish and does not see their end.
+    /// The rank is about to finish while operations are still under way, and does not wait for their end.
     GivenUp {
         /// The number of operations.
         operations: u32,
@@ -274,7 +275,7 @@ pub fn series_of(ranks: &[u32]) -> Vec<(u32, u32)> {
     series
 }
 
-/// A port, named so that a job finds it.
+/// A port, by a name that means the same in every job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PortName {
     /// The rank that has opened it.
@@ -283,7 +284,7 @@ pub struct PortName {
     pub number: u32,
 }
 
-/// The data that two ranks connected by a port have of each other.
+/// The data that each of two ranks connected by a port has of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meeting {
     /// The other rank, as this job numbers it.
@@ -299,9 +300,9 @@ pub struct SpawnProgram {
     pub ranks: u32,
     /// Its name and arguments; not empty.
     pub command: Vec<Vec<u8>>,
-    /// The hosts to choose from, as the job names them; empty: any.
+    /// The hosts to choose from, as the job names them; if empty, any host.
     pub hosts: Vec<String>,
-    /// The directory where it starts; empty: the one where the job's ranks start.
+    /// The directory where the program starts; if empty, the one where the job's ranks start.
     pub directory: Vec<u8>,
     /// The directories that are searched for the program first, with `:` between them.
     pub path: Vec<u8>,

@@ -9,11 +9,11 @@ use zeroize::Zeroizing;
 /// The secret that the ranks of a job of several hosts share, and their rails.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobNetwork {
-    /// The job's number, which tells apart jobs that use the same ports one after the other.
+    /// The job's number. It distinguishes jobs that use the same ports one after the other.
     pub job: u64,
     /// The key by which ranks prove to each other that they belong to the job. Overwritten when dropped.
     pub key: Zeroizing<[u8; 32]>,
-    /// The ports of each rail of each host, which its ranks open, in words of the rail's driver. A rail has
+    /// The ports that the ranks of each host open for each rail, as the rail's driver writes them. A rail has
     /// the same number on all hosts.
     pub rails: Vec<Vec<Vec<String>>>,
 }
@@ -27,15 +27,15 @@ impl JobNetwork {
         let (mut job, mut network) =
             ([0; 8], JobNetwork { job: 0, key: Zeroizing::default(), rails: Vec::new() });
         for bytes in [&mut job[..], &mut network.key[..]] {
-            // Up to 256 bytes come whole.
+            // Linux returns up to 256 random bytes in one call.
             rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty())?;
         }
         network.job = u64::from_ne_bytes(job);
         Ok(network)
     }
 
-    /// Returns the network of two jobs, which have sent each other their drawn networks: a key to which both
-    /// have contributed, and these rails.
+    /// Returns the network of two jobs that have sent each other their drawn networks. Both jobs have
+    /// contributed to its key, and it has these rails.
     pub fn shared(&self, theirs: &JobNetwork, rails: Vec<Vec<Vec<String>>>) -> JobNetwork {
         let mut shared = JobNetwork { rails, ..self.clone() };
         shared.key.iter_mut().zip(theirs.key.iter()).for_each(|(byte, other)| *byte ^= other);

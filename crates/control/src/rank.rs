@@ -31,13 +31,13 @@ pub enum ControlError {
         /// The value, empty if missing.
         value: String,
     },
-    /// The process has joined its job before, by the same interface.
+    /// The process has joined its job before, through the same interface.
     #[error(
         "this process has joined its job already: a program starts its job once and keeps it, beside MPI through one library of \
          the native interface"
     )]
     JoinedAlready,
-    /// The process has joined its job by a library with which this one cannot share it.
+    /// The process has joined its job through another library, which cannot share the job with this one.
     #[error("this process has joined its job already, {0}")]
     CannotShare(#[from] CannotShare),
     /// The inherited descriptor is not the socket it should be.
@@ -112,8 +112,8 @@ impl Control {
         self.place
     }
 
-    /// Sends a message. Waits while the launcher's queue is full (it always reads, so not for long) or too
-    /// many descriptors are under way.
+    /// Sends a message. Waits while the launcher's queue is full (not for long, because the launcher always
+    /// reads) or too many descriptors are under way.
     ///
     /// # Errors
     /// Fails with `LauncherGone`, `TooLarge` or `System`; nothing was sent then.

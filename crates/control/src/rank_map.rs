@@ -21,14 +21,14 @@ impl RankMap {
         map
     }
 
-    /// Returns the map of hosts that have consecutive blocks of so many ranks each.
+    /// Returns the map of hosts that have consecutive blocks of ranks, of these lengths.
     pub fn in_blocks(ranks: impl IntoIterator<Item = u32>) -> RankMap {
         let mut map = RankMap::default();
         (0..).zip(ranks).for_each(|(host, ranks)| map.add(host, ranks));
         map
     }
 
-    /// Adds `ranks` ranks of a host. Saturates, so that an invalid sum is still too large.
+    /// Adds `ranks` ranks of a host. The sum saturates, so that an invalid sum is still too large.
     fn add(&mut self, host: u32, ranks: u32) {
         if ranks > 0 && self.runs.last().is_none_or(|(_, last)| *last != host) {
             self.runs.push((self.ranks, host));
@@ -41,7 +41,7 @@ impl RankMap {
         self.ranks
     }
 
-    /// Returns the host of a rank; for a rank that does not exist, that of the last one.
+    /// Returns the host of a rank; for a rank that does not exist, that of the last rank.
     pub fn host_of(&self, rank: u32) -> Option<u32> {
         let behind = self.runs.partition_point(|(first, _)| *first <= rank);
         self.runs.get(behind.checked_sub(1)?).map(|(_, host)| *host)
@@ -99,7 +99,7 @@ impl RankSet {
         self.0.len() as u32
     }
 
-    /// Returns true if there are none.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -114,7 +114,7 @@ impl RankSet {
         self.0.iter().copied()
     }
 
-    /// Returns the index of `rank` among them.
+    /// Returns the index of `rank` in the set.
     pub fn place(&self, rank: u32) -> Option<u32> {
         self.0.binary_search(&rank).ok().map(|place| place as u32)
     }
@@ -124,12 +124,12 @@ impl RankSet {
         self.0.get(place as usize).copied()
     }
 
-    /// Returns true if `rank` is one of them.
+    /// Returns true if `rank` is in the set.
     pub fn contains(&self, rank: u32) -> bool {
         self.place(rank).is_some()
     }
 
-    /// Adds a rank, whose number is greater than all before.
+    /// Adds a rank, whose number must be greater than all in the set.
     pub fn push(&mut self, rank: u32) {
         debug_assert!(self.0.last().is_none_or(|last| *last < rank), "{rank} is behind {:?}", self.0.last());
         self.0.push(rank);

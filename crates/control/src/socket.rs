@@ -25,7 +25,8 @@ pub const SEND_AGAIN: Duration = Duration::from_millis(2);
 pub const MOST_DESCRIPTORS: usize = 32;
 
 thread_local! {
-    /// The buffer into which messages are received; it is set up once, since most messages are short.
+    /// The buffer into which messages are received. It is allocated once and reused, since most messages are
+    /// short.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -35,8 +36,8 @@ pub struct Socket {
     fd: OwnedFd,
 }
 
-/// The descriptors beside a message: memory, and with an inbox whose owner sleeps on descriptors, the event
-/// that wakes it.
+/// The descriptors of a message: memory, and the event that wakes an inbox's owner if that owner sleeps on
+/// descriptors.
 #[derive(Debug)]
 pub struct Handed {
     /// The memory of an inbox or a region.
@@ -74,8 +75,8 @@ pub enum SendError {
     /// The other side has not read enough yet; nothing was sent.
     #[error("the other end does not read")]
     Full,
-    /// The system takes no more descriptors of this user until some under way are received; nothing was sent.
-    /// No event of the socket reports when there is room.
+    /// The system takes no more descriptors of this user until some that are under way are received; nothing
+    /// was sent. No event of the socket reports when it takes more.
     #[error("too many descriptors are under way")]
     DescriptorsUnderWay,
     /// The other side is gone.
@@ -103,8 +104,8 @@ pub enum ReceiveError {
     System(#[from] Errno),
 }
 
-/// Attempts to send until the message has left or cannot. While the socket is full, `wait_for_room` waits.
-/// While too many descriptors are under way, which no event reports, this function sleeps.
+/// Attempts to send until the message is sent or the attempt fails. While the socket is full, `wait_for_room`
+/// waits. While too many descriptors are under way, which no event reports, this function sleeps.
 ///
 /// # Errors
 /// Fails with the errors of `attempt` but for `Full` and `DescriptorsUnderWay`, and with those of
@@ -216,8 +217,8 @@ impl Socket {
             buffer.resize(MAX_MESSAGE, 0);
             self.receive_into(buffer)
         };
-        // A thread that exits has no buffer any more; nor has the first thread of the process when atexit(3)
-        // functions run.
+        // A thread that exits has no buffer any more. The first thread of the process has none when functions
+        // of atexit(3) run.
         BUFFER
             .try_with(|buffer| receive(&mut buffer.borrow_mut()))
             .unwrap_or_else(|_| receive(&mut Vec::new()))
@@ -235,8 +236,8 @@ impl Socket {
                 Ok(received) => break received,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(None),
-                // The other end closed with messages of this end unread. The system reports it once, before
-                // earlier messages of the other end.
+                // The other end closed before it read all messages of this end. The system reports this once,
+                // before earlier messages of the other end.
                 Err(Errno::CONNRESET) => {}
                 Err(errno) => return Err(ReceiveError::System(errno)),
             }

@@ -1,7 +1,7 @@
 //! The waits of a rank's threads, as the rank reports them in shared memory, for people who look at the job.
 //!
-//! Owns the shape and the encoding of the record, and its checks: nothing in it is trusted before it is
-//! decoded and found within bounds. Decides nothing.
+//! Owns the shape, the encoding and the checks of the record. It is trusted only after it was decoded and
+//! found within bounds. Decides nothing.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub struct Waits {
     /// Messages that no receive has asked for, the oldest of each flow first, at most
     /// [`Waits::MOST_UNEXPECTED`]. Messages of collectives are not among them.
     pub unexpected: Vec<UnexpectedMessage>,
-    /// The number of further such messages.
+    /// The number of further unexpected messages.
     pub unexpected_left_out: u64,
     /// Names that the program gave to flows in this report.
     pub names: Vec<(u32, String)>,
@@ -27,7 +27,7 @@ pub struct Waits {
     pub calls_of: Option<u32>,
 }
 
-/// The wait of one thread for the end of any of these operations.
+/// The wait of one thread until any of these operations ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadWait {
     /// The time that it has waited, in ns.
@@ -50,7 +50,7 @@ pub enum WaitOperation {
     Receive(WaitMessage),
     /// A message that has not arrived; a probe leaves it in place.
     Probe(WaitMessage),
-    /// A collective in which other members have not done their part.
+    /// A collective to which other members have not contributed yet.
     Collective(WaitCollective),
     /// Another operation, in words that follow "waits for".
     Other {
@@ -74,7 +74,7 @@ pub struct WaitMessage {
     pub tag: Option<u32>,
     /// The length in bytes, or that of the receive buffer.
     pub bytes: u64,
-    /// True once sender and receiver have found each other: its data moves.
+    /// True once the message has been matched and its data moves.
     pub moving: bool,
 }
 
@@ -87,9 +87,10 @@ pub struct WaitCollective {
     pub flow: u32,
     /// Its number on that flow, from 1; blocking and started collectives are counted apart.
     pub call: u32,
-    /// True if it was started and is waited for later.
+    /// True for a non-blocking collective, which the thread waits for later.
     pub started: bool,
-    /// The members whose messages have not come, or have not been taken, at most [`Waits::MOST_PEERS`].
+    /// The members whose messages have not arrived, or that have not received this rank's, at most
+    /// [`Waits::MOST_PEERS`].
     pub peers: Vec<u32>,
     /// The number of further members.
     pub peers_left_out: u32,
@@ -120,8 +121,8 @@ struct Record {
 }
 
 impl Waits {
-    /// Adds the waits on a further lane of the rank; its flows get numbers that those of other lanes do not
-    /// have.
+    /// Adds the waits on a further lane of the rank. The lane's flows get numbers that flows of other lanes
+    /// do not have.
     pub fn add_lane(&mut self, lane: u8, mut of_lane: Waits) {
         let number = |flow: u32| u32::from(lane) << LANE_SHIFT | flow;
         let operations = of_lane.threads.iter_mut().flat_map(|thread| &mut thread.operations);
@@ -166,8 +167,8 @@ impl Waits {
     /// The most bytes of a name or text in a report.
     pub const MOST_WORDS: usize = 80;
 
-    /// Encodes these waits, which began at these moments, in at most `room` bytes; the least useful parts are
-    /// left out.
+    /// Encodes these waits in at most `room` bytes; the least useful parts are left out. `since_ns` has the
+    /// time at which each wait began.
     pub fn encode(mut self, since_ns: Vec<u64>, room: usize) -> Vec<u8> {
         for step in 0..3 {
             match step {
@@ -184,7 +185,8 @@ impl Waits {
         Vec::new()
     }
 
-    /// Decodes the waits in a record at the moment `now_ns` of the same clock; none if it is invalid.
+    /// Decodes the waits in a record; none if it is invalid. `now_ns` is the present time of the clock that
+    /// `encode` used.
     pub fn decode(record: &[u8], now_ns: u64) -> Option<Waits> {
         let (Record { mut waits, since_ns }, rest) = postcard::take_from_bytes(record).ok()?;
         if !rest.is_empty() || since_ns.len() != waits.threads.len() || !waits.is_sound() {

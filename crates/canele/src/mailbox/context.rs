@@ -21,15 +21,16 @@ pub struct MailboxContext {
     pub pool: Arc<Pool>,
     pub table: Arc<MailboxTable>,
     numbers: AtomicU32,
-    /// Messages that found no room in the rail, or no credit; they have their slots.
+    /// Messages that have a slot but are still under way, because the rail had no room or there was no
+    /// credit.
     leaving: Mutex<Vec<Request<u8>>>,
-    /// The number of these messages, so that a post checks it without the lock.
+    /// The number of messages in `leaving`, so that a post checks it without the lock.
     count: AtomicUsize,
     /// The next number for data deposited with owners on other hosts.
     deposits: AtomicU32,
     /// Number of wake-ups that owners on other hosts have sent to this rank.
     pub woken: AtomicU64,
-    /// The stand-in for the books of their mailboxes.
+    /// The stand-in memory for the books of mailboxes on other hosts.
     absent: OnceLock<Arc<RegionMemory>>,
 }
 
@@ -68,8 +69,8 @@ impl MailboxContext {
         self.deposits.fetch_add(1, Relaxed)
     }
 
-    /// Deposits data for a mailbox on another host under a number. The data leaves while this rank is in the
-    /// library, and before it finishes.
+    /// Deposits data for a mailbox on another host under a number. The data is sent while this rank is in the
+    /// library, at the latest before it finishes.
     pub fn deposit(&self, to: Rank, mailbox: Tag, number: u32, data: Vec<u8>) -> Result<(), Error> {
         let of = [mailbox.0.into(), number.into()];
         let Deposit { head: (flow, tag, head), data: way } = self.engine.deposit(of, data.len())?;
@@ -92,7 +93,7 @@ impl MailboxContext {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message. Data that has not left at the deadline is kept, to leave as soon as it can.
+    /// Sends a message. Data that is not sent at the deadline is kept and sent later.
     #[inline(always)]
     pub fn send(
         &self,
@@ -115,7 +116,7 @@ impl MailboxContext {
         }
     }
 
-    /// Waits for a copy until the deadline; later it leaves as soon as it can.
+    /// Waits until a copied message is sent. After the deadline the copy is kept and sent later.
     #[cold]
     fn wait_for_copy(&self, copy: Pending, deadline: Option<Instant>) -> Result<(), Error> {
         match self.engine.wait(copy, deadline) {
@@ -142,15 +143,15 @@ impl MailboxContext {
         }
     }
 
-    /// Removes messages that have left. A message that could not leave has a dead owner, which the next post
-    /// reports.
+    /// Removes messages that were sent. If one failed, the mailbox's owner is dead, and the next post reports
+    /// that.
     fn reap(&self) {
         let mut leaving = self.leaving();
         leaving.retain_mut(|request| !request.test().unwrap_or(false));
         self.count.store(leaving.len(), Relaxed);
     }
 
-    /// Waits until everything has left. Messages for a dead rank are lost, like those it did not retrieve.
+    /// Waits until all kept messages are sent. Messages for a dead rank are lost.
     pub fn flush(&self) -> Result<(), Error> {
         let leaving = std::mem::take(&mut *self.leaving());
         leaving.into_iter().try_for_each(|mut request| match request.block(None) {

@@ -1,12 +1,13 @@
-//! Mailboxes (DECK): created with a name and a depth, found by name, posted to by many and retrieved from by many.
+//! Mailboxes (DECK). A mailbox is created with a name and a depth and found by its name. Many ranks post to
+//! it, and many threads of its owner retrieve from it.
 //!
 //! A thin layer: a post is a tagged message on one flow, whose tag is the mailbox's number at its owner. The
-//! depth is kept in a small region that posting ranks access one-sidedly (`slots`). A rank that sleeps
-//! because the mailbox is full is woken by an empty message on another flow. Messages of a rank to itself
-//! take the same way.
+//! depth is kept in a small region, the *books*, which posting ranks access one-sidedly (`slots`). An empty
+//! message on another flow wakes a rank that sleeps because the mailbox is full. Messages of a rank to itself
+//! take the same path.
 //!
-//! Ranks of other hosts ask the owner's library for a place (`table`). Data that would lie in a region goes
-//! to the owner with the post.
+//! Ranks of other hosts ask the owner's library for a slot (`table`). Data that would lie in a region on one
+//! host goes to the owner with the post; this is called a *deposit*.
 //!
 //! ```text
 //!   poster ── a place? ──▶ owner: takes one in the books ── taken ──▶ poster ── post ──▶
@@ -56,19 +57,19 @@ pub struct Mailbox {
     waiting_posts: WaitingPosts,
     /// Number of received messages that may wait for their deposits.
     held: AtomicUsize,
-    /// [`EngineView::count_gone`] when slots of dead ranks were last given back.
+    /// The value of [`EngineView::count_gone`] when slots of dead ranks were last given back.
     settled: AtomicUsize,
     /// The number of deaths that retrievals have reported.
     reported_deaths: AtomicUsize,
 }
 
-/// The event that ends a wait of a retrieval.
+/// The event that ends a retrieval's wait.
 enum RetrievalStep {
-    /// A message arrived.
+    /// A message has arrived.
     Came(Post),
-    /// A waiting message is complete, or never will be.
+    /// A waiting message is complete, or its data will never arrive.
     Ready(Waiting, Known),
-    /// Places of a dead rank are free again.
+    /// Slots of a dead rank are free again.
     Places,
 }
 
@@ -80,7 +81,7 @@ enum EngineStep {
 }
 
 impl Mailbox {
-    /// Takes the next message; waits for one.
+    /// Takes the next message; waits until there is one.
     ///
     /// # Errors
     /// A rank died: every waiting retrieval reports this once, naming the rank, and the next one works. The
@@ -103,7 +104,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes the next message; waits for one at most `wait`.
+    /// Takes the next message; waits at most `wait` for it.
     ///
     /// # Errors
     /// The time is over ([`Error::Deadline`]); all errors of [`Mailbox::retrieve`].
@@ -135,7 +136,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes the next complete message until the deadline, by the general path.
+    /// Takes the next complete message, of any kind; waits for it until the deadline.
     #[inline(never)]
     fn retrieve_any(&self, mut came: Option<Post>, deadline: Option<Instant>) -> Result<Message, Error> {
         let reported_deaths = self.reported_deaths.load(Relaxed);
@@ -163,7 +164,7 @@ impl Mailbox {
         }
     }
 
-    /// Makes a message of the data that arrived from `from`.
+    /// Makes a message of data that arrived from rank `from`.
     #[inline(never)]
     fn open(&self, from: Rank, arrived: Option<Arrived>, known: Known) -> Result<Message, Error> {
         match arrived {
@@ -189,7 +190,7 @@ impl Mailbox {
         }
     }
 
-    /// Waits for a message of any length.
+    /// Waits in the engine for a message of any length.
     fn wait(&self, reported_deaths: usize, deadline: Option<Instant>) -> Result<RetrievalStep, Error> {
         let want = Want { source: None, tag: Some(self.number) };
         let what = || format!("a message in the {}", self.name);
@@ -205,7 +206,7 @@ impl Mailbox {
             if self.settle(view) && self.slots.has_sleepers() {
                 return Some(Ok(EngineStep::Places));
             }
-            // Dead ranks keep no place by now, so this finds deposits that will not arrive any more.
+            // Dead ranks hold no slot by now, so this finds deposits that will not arrive any more.
             let lost = |from, number| {
                 self.deposited(from, number)
                     .or_else(|| view.why_gone(from).map(|failure| Err(failure.into())))
@@ -238,7 +239,7 @@ impl Mailbox {
     }
 
     /// Counts a received message. Returns true if its slot is held until the message is known to be complete.
-    /// Called before another thread can enter the engine; the same holds for `settle`.
+    /// This function and `settle` are called before another thread can enter the engine.
     #[inline(always)]
     fn count(&self, status: &Status) -> bool {
         // Only one thread at a time is in the engine, so neither counter needs an atomic addition.
@@ -254,7 +255,8 @@ impl Mailbox {
         held
     }
 
-    /// Gives back the slot of a message that is complete, or never will be, if the slot is still held.
+    /// Gives back the slot of a message, if it is still held. The message is complete, or its data will never
+    /// arrive.
     fn release(&self, held: bool) -> Result<(), Error> {
         self.engine.ask(|_| {
             self.held.store(self.held.load(Relaxed) - 1, Relaxed);
@@ -262,9 +264,9 @@ impl Mailbox {
         })
     }
 
-    /// Gives back the slots of dead ranks whose received messages have all been retrieved or wait. Returns
-    /// true if there were any. A finished rank leaves a slot if the answer to its request came after its
-    /// deadline.
+    /// Gives back the slots of dead ranks once each received message of them was retrieved or is kept.
+    /// Returns true if there were any. A finished rank leaves a slot behind if its request was answered after
+    /// its deadline.
     fn settle(&self, view: &EngineView) -> bool {
         let gone_count = view.count_gone();
         if self.settled.load(Relaxed) == gone_count {
@@ -273,8 +275,9 @@ impl Mailbox {
         let gone = |rank: &Rank| view.gone(*rank).is_some();
         let let_go = self.waiting_posts.let_go(|rank| gone(&rank));
         self.slots.free(let_go);
-        // A rank may have ended between noting a slot and taking it. As long as a living rank may be about to
-        // take one, so many slots are kept. So the mailbox never holds more than its depth.
+        // A rank may have ended after it noted a slot and before it took it. The owner cannot tell these from
+        // slots that a living rank is about to take, so it does not free that many. So the mailbox never
+        // holds more than its depth.
         let doubtful = self.slots.doubtful(self.got.len() as u32);
         let mut to_keep = doubtful;
         let mut any = let_go > 0;
@@ -288,7 +291,8 @@ impl Mailbox {
                 got.store(got.load(Relaxed) + sure, Relaxed);
                 self.slots.free(sure);
             }
-            // This is done only while no message is on its way from the engine to its deposit.
+            // Deposits are forgotten only while no message that may refer to one is on its way from the
+            // engine.
             if self.held.load(Relaxed) == 0 {
                 self.context.table.forget(self.number, rank);
             }

@@ -21,7 +21,7 @@ pub struct MailboxSender {
     pub(super) owner: Rank,
     pub(super) number: Tag,
     pub(super) slots: Slots,
-    /// Its owner runs on another host, so the local books are a stand-in.
+    /// True if the owner runs on another host, so that the local books are a stand-in.
     pub(super) elsewhere: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum PostError {
 }
 
 impl MailboxSender {
-    /// Returns the rank whose mailbox it is.
+    /// Returns the rank that owns the mailbox.
     pub fn owner(&self) -> Rank {
         self.owner
     }
@@ -97,7 +97,7 @@ impl MailboxSender {
         }
     }
 
-    /// Sends a message that has its slot.
+    /// Sends a message for which a slot was taken.
     #[inline(always)]
     fn send(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
         match sealed.bytes() {
@@ -106,7 +106,8 @@ impl MailboxSender {
         }
     }
 
-    /// Sends a message in a region that has its slot. An owner on another host gets all of its data.
+    /// Sends a message in a region, for which a slot was taken. An owner on another host gets all of its
+    /// data.
     #[inline(never)]
     fn send_region(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
         if !self.elsewhere {
@@ -130,7 +131,8 @@ impl MailboxSender {
         result
     }
 
-    /// Waits in the engine, which sleeps after a while: the owner sends a wake-up when there may be a slot.
+    /// Waits for a slot in the engine, which sleeps after a while. The owner sends a wake-up when there may
+    /// be a slot.
     #[cold]
     fn wait_for_slot(&self, deadline: Option<Instant>) -> Result<(), Error> {
         if self.elsewhere {
@@ -186,8 +188,8 @@ impl MailboxSender {
         }
     }
 
-    /// Asks the owner for a slot. If there is none and `matters` is true, the owner wakes this rank when
-    /// there may be one.
+    /// Asks the owner for a slot. If there is none and this rank `matters`, the owner wakes it when there may
+    /// be one.
     fn ask_for_slot(&self, matters: bool, deadline: Option<Instant>) -> Result<bool, Error> {
         let number = self.number.0.into();
         let (question, undo) = ([TAKE, number, matters.into()], [GIVE_BACK, number, 0]);

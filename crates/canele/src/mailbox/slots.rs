@@ -1,5 +1,5 @@
-//! The books of a mailbox: a small region of its owner that posting ranks access, so that its depth holds
-//! exactly.
+//! The books of a mailbox: a small region of its owner that posting ranks access, so that the mailbox never
+//! holds more messages than its depth.
 //!
 //! ```text
 //!     0  posted      slots taken so far, by posting ranks; the top bit closes the mailbox
@@ -10,8 +10,8 @@
 //! ```
 //! A slot is taken when `posted − retrieved` is less than the depth. A posting rank reads `retrieved` only
 //! when its remembered value says that the mailbox is full. So a post and a retrieval mostly write lines that
-//! no other rank has touched. A rank notes a slot before it takes it, so that the slots of a dead rank are
-//! found. There are never more slots taken than noted.
+//! no other rank has touched. A rank notes a slot in its own line before it takes the slot. So the owner can
+//! find the slots of a dead rank, and there are never more slots taken than noted.
 
 use std::sync::Arc;
 
@@ -33,12 +33,12 @@ pub struct Slots {
     far: Arc<RegionMemory>,
     owner: Rank,
     depth: u64,
-    /// The last value of `retrieved` that was read: never more than the real one.
+    /// The last value of `retrieved` that this rank has read; never more than the present value.
     seen: AtomicU64,
 }
 
 impl Slots {
-    /// Returns the length of the region in bytes.
+    /// Returns the length of the books' region for this number of ranks, in bytes.
     pub fn bytes(ranks: u32) -> usize {
         RANKS + 64 * ranks as usize
     }
@@ -61,8 +61,8 @@ impl Slots {
         Some((slots, number))
     }
 
-    /// Makes stand-in books for a mailbox on another host. They never have a place, so posting ranks ask the
-    /// owner.
+    /// Makes stand-in books for a mailbox on another host. They never have a free slot, so posting ranks ask
+    /// the owner.
     pub fn absent(far: Arc<RegionMemory>, owner: Rank) -> Self {
         Self { far, owner, depth: 0, seen: AtomicU64::new(0) }
     }
@@ -72,7 +72,7 @@ impl Slots {
         self.far.word(offset).expect("the region has a line for every rank")
     }
 
-    /// Returns the number of messages that the mailbox holds.
+    /// Returns the most messages that the mailbox holds.
     pub fn depth(&self) -> u64 {
         self.depth
     }
@@ -88,7 +88,7 @@ impl Slots {
     /// Takes a slot for `me`, if there is one.
     #[inline(always)]
     pub fn try_take(&self, me: Rank) -> Result<bool, Error> {
-        // Without room nothing is noted: a waiting rank asks again and again, and must not make the owner's
+        // A full mailbox is not noted: a waiting rank asks again and again, and must not make the owner's
         // count uncertain.
         let posted = self.word(POSTED).load(Relaxed);
         if posted & CLOSED == 0 && !self.has_room(posted) {
@@ -111,12 +111,12 @@ impl Slots {
         if posted & CLOSED != 0 { Err(Error::Closed(self.owner)) } else { Ok(false) }
     }
 
-    /// Gives back a slot that `me` took for a message that could not be sent: the owner is gone, or accepts
-    /// none.
+    /// Gives back a slot that `me` took for a message that could not be sent, because the owner is gone or
+    /// accepts no messages of `me`.
     #[cold]
     pub fn give_up(&self, me: Rank) {
-        // This order, with Release, keeps taken slots noted. If the owner reads in between while another rank
-        // has died, the mailbox may later hold one message more, rather than one less.
+        // This order, with Release, keeps taken slots noted. If another rank has died and the owner reads
+        // between the two steps, the mailbox may later hold one message too many, rather than one too few.
         self.word(POSTED).fetch_sub(1, Relaxed);
         self.noted_by(me).fetch_sub(1, Release); // pairs with the acquire load in `left_by`
     }
@@ -155,20 +155,20 @@ impl Slots {
         self.word(SLEEPERS).load(SeqCst) != 0
     }
 
-    /// Calls `wake` for every rank that may have a sleeping thread, as long as it succeeds.
+    /// Calls `wake` for every rank that may have a sleeping thread, until a call fails.
     pub fn wake(&self, ranks: u32, wake: impl FnMut(Rank) -> Result<(), Error>) -> Result<(), Error> {
         self.word(SLEEPERS).store(0, SeqCst);
         (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).try_for_each(wake)
     }
 
-    /// Returns how many slots `rank` noted beyond its `got` received messages: those that it left when it
-    /// ended.
+    /// Returns how many slots `rank` has noted beyond its `got` received messages. These are the slots that
+    /// it left when it ended.
     pub fn left_by(&self, rank: Rank, got: u64) -> u64 {
         self.noted_by(rank).load(Acquire).saturating_sub(got)
     }
 
     /// Returns the greatest number of slots that are noted and not taken. Their ranks are between the two
-    /// steps, or ended there.
+    /// steps, or ended between them.
     pub fn doubtful(&self, ranks: u32) -> u64 {
         // This order matters: slots that are taken here are noted before the other loads (pairs with the
         // release in `try_take`).

@@ -1,7 +1,7 @@
 //! The table of this rank's mailboxes for ranks of other hosts. Those cannot access the books, so they ask
-//! for places. They deposit here the data that the owner cannot read from their regions.
+//! for slots. They deposit here the data that the owner cannot read from their regions.
 //!
-//! Called from within the engine, where one thread is at a time. Never calls the library.
+//! It is called from within the engine, where one thread is at a time. Never calls the library.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,17 +13,17 @@ use super::WAKES;
 use super::slots::Slots;
 use crate::Rank;
 
-/// Asks for a place in the mailbox with a number. If there is none and the third word is not 0, asks for a
-/// wake-up when there may be one.
+/// Asks for a slot of the mailbox with a number. If there is none and the third word is not 0, also asks for
+/// a wake-up when there may be one.
 pub const TAKE: u64 = 0;
-/// Gives such a place back, because no thread waits for it any more.
+/// Gives such a slot back, because no thread waits for it any more.
 pub const GIVE_BACK: u64 = 1;
 /// Asks for the number of the mailbox whose books are a region: its index and its generation.
 pub const FIND: u64 = 2;
 
-/// The answer if there is no place.
+/// The answer if there is no free slot.
 pub const FULL: u64 = 0;
-/// The answer if a place was taken.
+/// The answer if a slot was taken.
 pub const TAKEN: u64 = 1;
 
 /// An offset added to the number of a mailbox in an answer, so that the answer is not 0.
@@ -37,8 +37,8 @@ pub struct MailboxTable(Mutex<Open>);
 struct Open {
     /// The mailboxes by number.
     boxes: HashMap<u64, Entry>,
-    /// The deposits by mailbox and rank; none if one did not arrive as announced. A rank deposits only for
-    /// messages that hold a place, so its deposits never exceed the mailbox's depth.
+    /// The deposits by mailbox and rank; none for one that did not arrive as announced. A rank deposits only
+    /// for messages that hold a slot, so its deposits never exceed the mailbox's depth.
     deposits: HashMap<(u64, Rank), Deposits>,
 }
 
@@ -79,7 +79,7 @@ impl MailboxTable {
         open.deposits.retain(|(of, _), _| *of != u64::from(number.0));
     }
 
-    /// Removes the deposits of `from` for a mailbox: its messages will not arrive.
+    /// Removes the deposits of `from` for a mailbox: the messages that they belong to will not arrive.
     pub fn forget(&self, number: Tag, from: Rank) {
         self.open().deposits.remove(&(number.0.into(), from));
     }
@@ -111,8 +111,7 @@ impl AmHandler for MailboxTable {
                 Ok(true) => TAKEN,
                 Ok(false) => {
                     if more != 0 {
-                        // The owner gives places back from within the engine, so none is given back in
-                        // between.
+                        // The owner gives slots back from within the engine, so none is given back meanwhile.
                         slots.may_sleep(from);
                     }
                     FULL
@@ -120,7 +119,7 @@ impl AmHandler for MailboxTable {
                 Err(_) => u64::MAX,
             },
             GIVE_BACK => {
-                // A rank that has taken nothing must not give back places of others.
+                // A rank that has taken no slot must not give back slots of others.
                 let came = got[from.0 as usize].load(Relaxed);
                 if slots.left_by(from, came) == 0 {
                     return u64::MAX;

@@ -1,6 +1,6 @@
 //! Posts of other hosts that wait: messages that arrived before their deposits, and later messages of the
-//! same ranks. The messages of each rank keep their order, and hold their places in the mailbox until they
-//! are retrieved.
+//! same ranks. The messages of each rank keep their order, and hold their slots in the mailbox until they are
+//! retrieved.
 //!
 //! Owns the order. Never checks for arrivals: its callers do.
 
@@ -11,16 +11,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::message::{Arrived, CELL, Store};
 use crate::{Error, Message, Rank};
 
-/// A message that arrived.
+/// A message that has arrived.
 pub struct Post {
     pub from: Rank,
     pub bytes: Store,
-    /// True if its place is not given back yet.
+    /// True if its slot is not given back yet.
     pub held: bool,
 }
 
 impl Post {
-    /// Decodes it; none if it is not a message.
+    /// Decodes the post; none if it is not a message.
     pub fn read(self) -> Option<Arrived> {
         let Self { from, bytes, .. } = self;
         match bytes.len() {
@@ -30,11 +30,11 @@ impl Post {
     }
 }
 
-/// A message that waits.
+/// A message that waits for its deposit.
 pub struct Waiting {
     pub from: Rank,
     pub arrived: Option<Arrived>,
-    /// True if its place is not given back yet.
+    /// True if its slot is not given back yet.
     pub held: bool,
 }
 
@@ -59,21 +59,22 @@ impl WaitingPosts {
         self.count.load(Relaxed) == 0
     }
 
-    /// Keeps a message until its turn.
+    /// Keeps a message until its deposit and all earlier messages of its rank have arrived.
     pub fn keep(&self, post: Post) {
         let mut queue = self.queue();
         queue.push_back(Waiting { from: post.from, held: post.held, arrived: post.read() });
         self.count.store(queue.len(), Relaxed);
     }
 
-    /// Marks the places of messages of dead ranks as given back, and returns their number.
+    /// Marks the slots of messages of dead ranks as given back, and returns their number.
     pub fn let_go(&self, gone: impl Fn(Rank) -> bool) -> u64 {
         let mut queue = self.queue();
         let held = queue.iter_mut().filter(|waiting| waiting.held && gone(waiting.from));
         held.map(|waiting| waiting.held = false).count() as u64
     }
 
-    /// Takes the first message that is complete, or never will be; `know` returns the state of a deposit.
+    /// Takes the first message that is complete, or whose data will never arrive. `know` returns the state of
+    /// a deposit.
     pub fn take(&self, mut know: impl FnMut(Rank, u32) -> Known) -> Option<(Waiting, Known)> {
         if self.is_empty() {
             return None;

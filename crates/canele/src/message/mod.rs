@@ -69,7 +69,7 @@ enum Data {
     Retrieved(Retrieved),
 }
 
-/// The memory of a retrieved message, until it is dropped.
+/// A retrieved message in its sender's region, which the sender gets back when this value is dropped.
 struct Retrieved {
     far: Arc<RegionMemory>,
     len: usize,
@@ -93,7 +93,7 @@ impl Message {
         Self { data: Data::Private(Store::new()), types: Types::new(), at: 0, sender: None }
     }
 
-    /// Makes an empty message for about `bytes` bytes, so that packing moves nothing.
+    /// Makes an empty message for about `bytes` bytes, so that packing does not move them.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut message = Self::new();
         if bytes > CELL {
@@ -102,7 +102,7 @@ impl Message {
         message
     }
 
-    /// Returns its length in bytes.
+    /// Returns the message's length in bytes.
     pub fn len(&self) -> usize {
         match &self.data {
             Data::Private(store) => store.len(),
@@ -111,12 +111,12 @@ impl Message {
         }
     }
 
-    /// Returns true if it is empty.
+    /// Returns true if the message is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the rank that posted it, once it was retrieved.
+    /// Returns the rank that posted the message, once it was retrieved.
     pub fn sender(&self) -> Option<Rank> {
         self.sender
     }
@@ -163,8 +163,8 @@ impl Message {
         Ok(item)
     }
 
-    /// Returns all its bytes, unpacked or not; they are copied if they lie in a region, which peers may
-    /// write.
+    /// Returns all bytes of the message, unpacked or not. If they lie in a region, which peers may write,
+    /// they are copied.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match &self.data {
             Data::Private(store) => Cow::Borrowed(store.bytes()),
@@ -203,8 +203,8 @@ impl Message {
         }
     }
 
-    /// Makes room for `bytes` bytes. Without a job, or without memory for a region, that is private memory,
-    /// and posting reports it.
+    /// Makes room for `bytes` bytes. Without a job, or without memory for a region, the room is private
+    /// memory, and posting reports it.
     #[inline(never)]
     fn make_room(&mut self, bytes: usize) {
         let leased = match &self.data {
@@ -218,7 +218,8 @@ impl Message {
         }
     }
 
-    /// Moves it into a region with room for `bytes` bytes, if its length requires one and there is memory.
+    /// Moves the message into a region with room for `bytes` bytes, if its length requires one and there is
+    /// memory.
     #[inline(never)]
     fn lease(&mut self, bytes: usize) -> bool {
         let pool = pool().filter(|pool| bytes > pool.limit());

@@ -15,7 +15,7 @@ use crate::{Error, Rank};
 
 /// Offset of the message.
 pub const HEAD: usize = 64;
-/// Regions have a multiple of this length in bytes, so that few sizes suffice.
+/// The unit of the regions' lengths in bytes: with few different lengths, regions are reused more often.
 const LEAST: usize = 64 << 10;
 
 /// The regions of this rank's messages. It never gives one back to the system, because peers remember their
@@ -25,7 +25,7 @@ pub struct Pool {
     /// Length in bytes above which messages lie in regions.
     limit: usize,
     idle: Mutex<Vec<Arc<Region>>>,
-    /// Posted regions, each with the rank that has not given it back yet.
+    /// Posted regions, each with the rank that must give it back.
     away: Mutex<Vec<(Arc<Region>, Rank)>>,
 }
 
@@ -39,7 +39,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the pool of this process: a message is made without an endpoint, and a process is one rank.
+/// Returns the pool of this process. A message is made without an endpoint, and a process is one rank.
 fn current() -> &'static Mutex<Weak<Pool>> {
     static CURRENT: OnceLock<Mutex<Weak<Pool>>> = OnceLock::new();
     CURRENT.get_or_init(|| Mutex::new(Weak::new()))
@@ -65,8 +65,8 @@ impl Pool {
     }
 
     fn new(engine: Arc<Engine>) -> Result<Arc<Self>, Error> {
-        // A message that fits in a cell always travels in one; one that would need a handshake always lies in
-        // a region.
+        // A message that fits in a cell always travels in one. A message that would need a handshake always
+        // lies in a region.
         let most = engine.eager_bytes()?.max(super::CELL);
         let limit = engine.tunables().message_region_bytes.clamp(super::CELL, most);
         Ok(Arc::new(Self { engine, limit, idle: Mutex::default(), away: Mutex::default() }))
@@ -90,8 +90,8 @@ impl Pool {
                 self.engine.create_region(most.next_multiple_of(LEAST.max(most.next_power_of_two() / 8)))?
             }
         };
-        // The region is in use before a message can name it: a receiver may give it back before the sender
-        // knows that the message left. Relaxed: that message is sent later, and publishes it.
+        // The region is marked before a message can name it. A receiver may give it back before the sender
+        // knows that the message was sent. Relaxed: the message is sent later, and publishes the mark.
         region.far().word(0).into_iter().for_each(|word| word.store(1, Ordering::Relaxed));
         Ok(Lease { pool: self.clone(), region: Some(region) })
     }
@@ -100,7 +100,7 @@ impl Pool {
     fn collect(&self) {
         let idle = &mut *locked(&self.idle);
         locked(&self.away).retain(|(region, to)| {
-            // A rank that has finished may still unpack.
+            // A rank that has finished may still unpack the message.
             let died = || self.engine.ask(|view| view.gone(*to) == Some(PeerEnd::Failed)).unwrap_or(false);
             let back = !is_used(region) || died();
             if back {
@@ -116,12 +116,12 @@ impl Lease {
         self.region.as_ref().expect("there until it is posted or dropped")
     }
 
-    /// Returns the bytes of message that it has room for.
+    /// Returns the number of message bytes that the region has room for.
     pub fn room(&self) -> usize {
         self.region().len() - HEAD
     }
 
-    /// Marks the region as posted to `to`, which gives it back.
+    /// Marks the region as posted to `to`, which must give it back.
     pub fn post(mut self, to: Rank) {
         if let Some(region) = self.region.take() {
             locked(&self.pool.away).push((region, to));
@@ -137,7 +137,7 @@ impl Drop for Lease {
     }
 }
 
-/// Marks the region as unpacked by the receiver.
+/// Marks the region as unpacked, as the receiver.
 pub fn give_back(far: &RegionMemory) {
     if let Some(word) = far.word(0) {
         // Release pairs with the acquire load in `is_used`.

@@ -1,13 +1,13 @@
 //! The bytes of a message in private memory: up to one cell in place, more on the heap.
 
-/// Number of bytes in the message object itself, equal to those of one cell.
+/// Number of bytes that the message object itself can hold, as many as one cell.
 pub const CELL: usize = canele_engine::MAX_INLINE;
 
 /// A growing array of bytes that allocates only beyond [`CELL`].
 pub struct Store {
     len: usize,
     cell: [u8; CELL],
-    /// All bytes, once they do not fit in the cell.
+    /// All bytes, once they do not fit into the object.
     heap: Vec<u8>,
 }
 
@@ -16,13 +16,13 @@ impl Store {
         Self { len: 0, cell: [0; CELL], heap: Vec::new() }
     }
 
-    /// Makes `len` zero bytes.
+    /// Makes a store of `len` zero bytes.
     pub fn zeroed(len: usize) -> Self {
         let heap = if len > CELL { vec![0; len] } else { Vec::new() };
         Self { len, cell: [0; CELL], heap }
     }
 
-    /// Takes these bytes.
+    /// Makes a store of these bytes.
     pub fn of(bytes: Vec<u8>) -> Self {
         let mut store = Self { len: bytes.len(), cell: [0; CELL], heap: bytes };
         if store.len <= CELL {

@@ -7,13 +7,13 @@ use std::any::TypeId;
 
 use crate::{Error, Plain};
 
-/// Types that are identified by name. Others are identified by size, since programs of one job may be
-/// compiled separately.
+/// Types that are identified by this list of names. Other types are identified by size, since programs of one
+/// job may be compiled separately.
 const NAMES: [&str; 14] =
     ["", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "u128", "i128", "f32", "f64", "bytes"];
 const BYTES: u8 = 1;
 const OTHER: u8 = 13;
-/// The code of an empty run, which makes a message one byte longer.
+/// The code of an empty run. It makes a message one byte longer, so that its length is not that of a cell.
 pub const PAD: u8 = 0;
 
 /// Consecutive items of one type.
@@ -89,12 +89,12 @@ impl Types {
         }
     }
 
-    /// Returns true if only bytes are known.
+    /// Returns true if all runs are bytes, so that only the length is known.
     pub fn is_bytes(&self) -> bool {
         self.more.is_empty() && self.first.is_none_or(|run| run.code == BYTES)
     }
 
-    /// Skips `count` items, if these are the next.
+    /// Skips `count` items, if the next items have this type.
     pub fn take<T: Plain>(&mut self, count: usize) -> Result<(), Error> {
         if self.is_bytes() || count == 0 {
             return Ok(());

@@ -10,32 +10,34 @@ use super::types::{PAD, Types};
 use super::{Data, Message, Retrieved};
 use crate::{Error, Rank};
 
-/// Last byte of a message with more type bytes than one byte can count.
+/// The last byte of a message whose types take more bytes than one byte can count.
 const LONG: u8 = 253;
-/// Last byte of a message that lies in a region.
+/// The last byte of a message that lies in a region.
 const IN_REGION: u8 = 254;
-/// A generation that no region has: the message was deposited with its receiver, and the index is its number.
+/// A generation that no region has. It means that the message was deposited with its receiver, under the
+/// index as its number.
 const DEPOSITED: u32 = 0;
-/// Region's index and generation, bytes of message and of types, last byte.
+/// The length of a description: the region's index and generation, the bytes of message and of types, the
+/// last byte.
 pub const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
 
 /// A message ready to travel.
 pub struct Sealed {
     message: Message,
-    /// The description of its region, if it lies in one.
+    /// The description of the message's region, if the message lies in one.
     description: Option<[u8; DESCRIPTION]>,
-    /// Its length without the bytes that sealing added.
+    /// The message's length without the bytes that sealing added.
     len: usize,
 }
 
 impl Message {
-    /// Makes a message of exactly a cell's bytes, as received.
+    /// Makes a message of the bytes that fill a cell exactly.
     #[inline(always)]
     pub(crate) fn of_cell(sender: Rank, store: Store) -> Self {
         Message { data: Data::Private(store), types: Types::new(), at: 0, sender: Some(sender) }
     }
 
-    /// Returns its bytes, if they travel unchanged and completely.
+    /// Returns the message's bytes, if they travel unchanged and without types.
     #[inline(always)]
     pub(crate) fn bare(&self) -> Option<&[u8]> {
         match &self.data {
@@ -44,7 +46,7 @@ impl Message {
         }
     }
 
-    /// Prepares it to travel, in a region if it is long.
+    /// Prepares the message to travel, in a region if it is long.
     pub(crate) fn seal(mut self, pool: &Arc<Pool>) -> Result<Sealed, Error> {
         let len = self.len();
         let mut types = Store::new();
@@ -99,7 +101,7 @@ impl Message {
 }
 
 impl Sealed {
-    /// Returns its bytes, if they travel themselves.
+    /// Returns the message's bytes, if they do not lie in a region.
     #[inline(always)]
     pub fn bytes(&self) -> Option<&[u8]> {
         match (&self.description, &self.message.data) {
@@ -108,13 +110,13 @@ impl Sealed {
         }
     }
 
-    /// Returns the description of its region, if it lies in one.
+    /// Returns the description of the message's region, if it lies in one.
     pub fn description(&self) -> Option<&[u8]> {
         self.description.as_ref().map(|bytes| &bytes[..])
     }
 
-    /// Returns its bytes with their types, for a receiver that cannot map its region. Returns also the
-    /// description that names it by this number.
+    /// Returns the bytes with their types, for a receiver that cannot map the region. Also returns the
+    /// description that names the deposit by this number.
     pub fn deposit(&self, number: u32) -> (Vec<u8>, Option<[u8; DESCRIPTION]>) {
         let Data::Leased(lease, len) = &self.message.data else { return (Vec::new(), None) };
         let types = self.description.and_then(|bytes| word(&bytes, 16)).unwrap_or(0) as usize;
@@ -137,7 +139,7 @@ impl Sealed {
         self.message
     }
 
-    /// Marks the message as sent to `to`, which gives its region back, if it lies in one.
+    /// Marks the message as posted to `to`. If it lies in a region, `to` must give that back.
     pub fn posted(self, engine: &Engine, to: Rank) -> Result<(), Error> {
         let Data::Leased(lease, len) = self.message.data else { return Ok(()) };
         lease.post(to);
@@ -186,7 +188,7 @@ impl Described {
         Some(Arrived::Described(region, Self { sender, len: usize::try_from(len).ok()?, types }))
     }
 
-    /// Returns the number of its deposit, if it has one.
+    /// Returns the number of the message's deposit, if it has one.
     pub fn deposited(&self, region: RegionId) -> Option<u32> {
         (region.generation == DEPOSITED).then_some(region.index)
     }
@@ -201,7 +203,7 @@ impl Described {
         Ok(Message { data: Data::Private(Store::of(bytes)), types, at: 0, sender: Some(sender) })
     }
 
-    /// Returns the message in this region of its sender, and counts it.
+    /// Maps this region of the sender, counts the message, and returns it.
     pub fn reach(self, engine: &Engine, region: RegionId) -> Result<Message, Error> {
         let from = self.sender;
         let far = engine.reach_kept_region(from, region)?;

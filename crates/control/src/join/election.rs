@@ -1,7 +1,7 @@
 //! Election of the rank of a host that listens for the others and starts the agent.
 //!
-//! Owns the candidates' sockets. Another user can hold any name, so holding one decides nothing. A rank that
-//! wants to listen first becomes a candidate at a name with a nonce, and looks for others.
+//! Owns the candidates' sockets. Another user can hold any name, so holding a name decides nothing. A rank
+//! that wants to listen first becomes a candidate at a name with a nonce, and searches for other candidates.
 //!
 //! ```text
 //!   bind the first name, if it is free      it does not listen yet
@@ -26,13 +26,13 @@ use crate::draw_job_id;
 
 /// The most connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
-/// The number of consecutive looks without another candidate before a candidate is alone. The system's table
-/// can lack a name while others change.
+/// The number of consecutive searches without another candidate after which a candidate is alone. The
+/// system's table can lack a name while others change.
 const LOOKS_ALONE: u32 = 2;
-/// The number of looks in one candidacy.
+/// The number of searches in one candidacy.
 const MOST_LOOKS: u32 = 64;
-/// The pause of a candidate before its next look, and the longest random pause before it starts over, at
-/// first and at last.
+/// The pause of a candidate before its next search. The next constant has the longest random pause before it
+/// starts over, at first and at last.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 const START_OVER: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)];
 
@@ -40,7 +40,7 @@ const START_OVER: [Duration; 2] = [Duration::from_millis(2), Duration::from_mill
 /// has one.
 ///
 /// # Errors
-/// Fails with `TIMEDOUT` if that is not decided at `deadline`, and with errors of sockets.
+/// Fails with `TIMEDOUT` if the election is not decided at `deadline`, and with errors of sockets.
 pub(super) fn listen(name: &SocketName, deadline: Instant) -> Result<Option<OwnedFd>, Errno> {
     let first = bind_to(name)?;
     let mut search = Search::default();
@@ -53,8 +53,8 @@ pub(super) fn listen(name: &SocketName, deadline: Instant) -> Result<Option<Owne
     Ok(Some(socket))
 }
 
-/// Returns the socket of the only candidate, which this process is until it closes the socket. None if a
-/// process of this user leads.
+/// Returns the socket of the only candidate. This process is that candidate until it closes the socket.
+/// Returns none if a process of this user listens for the others already.
 fn win(
     name: &SocketName,
     holds_first_name: bool,
@@ -64,7 +64,7 @@ fn win(
     let [mut pause, longest] = START_OVER;
     while search.find_agent(name)?.is_none() {
         if let Some(candidate) = stand(name, holds_first_name, search)? {
-            // Another process may have won before this one was alone.
+            // Another process may have won before this candidate was alone.
             let leads = search.find_agent(name)?.is_some();
             return Ok(Some(candidate).filter(|_| !leads));
         }

@@ -1,7 +1,7 @@
 //! Exchange through a launcher of another system: the ranks' numbers, and values that one rank puts and the
 //! others get.
 //!
-//! Owns the choice of the protocol by the environment's variables, and of the ranks that speak it. Tests need
+//! Owns the choice of the protocol by the environment's variables, and of the ranks that use it. Tests need
 //! no launcher.
 
 use std::io::{self, Write};
@@ -22,9 +22,10 @@ const KEY_PMIX: &std::ffi::CStr = c"canele-join";
 
 const PMIX: &str = "PMIx";
 
-/// The time in which a launcher passes on a message; it loses unread text when it kills the process.
+/// The time in which a launcher passes on a message. When a launcher kills a process, it loses text that it
+/// has not read.
 const UNTIL_READ: Duration = Duration::from_millis(100);
-/// The time in which a launcher kills a process of a job that it was asked to end.
+/// The time in which a launcher kills this process after it was asked to end all processes.
 const UNTIL_KILLED: Duration = Duration::from_secs(5);
 
 /// The ranks that are clients of their launcher.
@@ -43,7 +44,7 @@ impl Clients {
     /// # Errors
     /// [`JoinError`].
     pub fn find(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Clients>, JoinError> {
-        // The innermost launcher counts: a launcher of a single process may have started another launcher.
+        // The innermost launcher is used: a launcher of a single process may have started another launcher.
         let says = |name: &str, count: &str| get(name).is_some_and(|value| value.trim() == count);
         if !says("PMI_SIZE", "1")
             && let Some(pmi) = Pmi::open(get)?
@@ -104,7 +105,7 @@ impl Exchange {
         }
     }
 
-    /// Waits until all processes have called it.
+    /// Waits until all processes have called `fence`.
     ///
     /// # Errors
     /// [`JoinError`].
@@ -129,8 +130,8 @@ impl Exchange {
     }
 
     /// Prints a message, then asks the launcher to end all processes, since others would wait for this one.
-    /// The message comes first because the launcher may kill this process. Returns only if the launcher does
-    /// not.
+    /// The message comes first because the launcher may kill this process. The function returns only if the
+    /// launcher does not kill it.
     pub fn end_all(&self, why: &JoinError) {
         // A closed standard error changes nothing.
         let _ = writeln!(io::stderr(), "canele: {}", printable::lines(&why.to_string()));
@@ -180,7 +181,7 @@ fn pmix_folders(get: &impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     prefixes.filter(|prefix| !prefix.is_empty()).flat_map(folders).collect()
 }
 
-/// Refuses to run as N times "rank 0 of 1" under a launcher that offers no exchange.
+/// Refuses to start N jobs of one rank under a launcher that started several ranks and offers no exchange.
 fn refuse_several(get: &impl Fn(&str) -> Option<String>) -> Result<(), JoinError> {
     const SRUN: &str = "start the program with `srun --mpi=pmi2`, `srun --mpi=pmix`, or `canele run`";
     const OTHER: &str = "start the program with `canele run -n N …`";

@@ -1,5 +1,5 @@
-//! The processes that replace Canelé's launcher where another one has started the ranks. Owns their start by
-//! a rank.
+//! The start, by a rank, of the processes that replace Canelé's launcher where another launcher has started
+//! the ranks. Owns that start.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -30,7 +30,7 @@ impl Helper {
         command.args(["join", role]).stdin(Stdio::from(OwnedFd::from(its)));
         detach(&mut command);
         let mut child = command.spawn().map_err(failed)?;
-        // If the program ignores the ends of its children, there is nothing to wait for.
+        // The wait fails if the program ignores the ends of its children; then the system reaps them.
         let _ = child.wait();
         let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
         let request = JoinRequest::Begin(begin.clone());
@@ -38,7 +38,7 @@ impl Helper {
         Ok(Helper(own))
     }
 
-    /// Returns the addresses at which it listens for agents.
+    /// Returns the addresses at which the launcher listens for agents.
     pub fn addresses(&self, deadline: Instant) -> Result<Vec<SocketAddr>, String> {
         match local::answer(&self.0, deadline)? {
             JoinAnswer::Listening { addresses } => Ok(addresses),

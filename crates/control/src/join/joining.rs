@@ -16,8 +16,8 @@ use super::{JoinError, election, local};
 use crate::rank::Control;
 use crate::{RankPlace, VERSION};
 
-/// The extra time that a rank waits beyond the launcher, which begins to wait a little later and names the
-/// missing ranks.
+/// The time that a rank waits longer than the launcher. The launcher begins to wait a little later, and names
+/// the missing ranks when its time is over.
 const UNTIL_LAUNCHER_TELLS: Duration = Duration::from_secs(2);
 
 /// A rank that joins its job.
@@ -25,7 +25,7 @@ const UNTIL_LAUNCHER_TELLS: Duration = Duration::from_secs(2);
 pub(super) struct JoiningRank {
     pub rank: u32,
     pub ranks: u32,
-    /// The time in which the missing ranks must come.
+    /// The time in which missing ranks must join.
     pub timeout: Duration,
     /// The process that has started this one.
     starter: Option<Pid>,
@@ -67,7 +67,7 @@ impl JoiningRank {
         Helper::start("agent", &ticket.begin(self.ranks, self.timeout), Some(&listener)).map(drop)
     }
 
-    /// Tells the agent of this host that this rank has come, and waits until all ranks have.
+    /// Informs the agent of this host that this rank joins, and waits until all ranks have joined.
     pub fn enter(&self, name: &SocketName) -> Result<Control, JoinError> {
         let deadline = Instant::now() + self.timeout + UNTIL_LAUNCHER_TELLS;
         let socket = local::connect(name, deadline).map_err(|why| self.refused(why))?;
@@ -75,8 +75,8 @@ impl JoiningRank {
         let request = JoinRequest::Join { version: VERSION, rank, ranks };
         let answer = local::ask(&socket, &request, &[]).and_then(|()| local::answer(&socket, deadline));
         match answer.map_err(|why| self.refused(why))? {
-            // The agent watches the starters that live when it answers; a rank checks itself if its own
-            // starter has died before.
+            // The agent watches the starters that live when it answers. A rank itself checks that its starter
+            // has not died before.
             JoinAnswer::Joined { .. } if getppid() != self.starter => {
                 Err(self.refused("the process of the launcher that had started it has ended".into()))
             }

@@ -1,8 +1,8 @@
-//! The messages at the socket at which the ranks of a host find their agent, and the check of its two ends.
+//! The messages at the socket at which the ranks of a host find their agent, and the check of both ends.
 //!
-//! Owns the packets. Abstract names belong to a network namespace, within which descriptors can be handed on:
-//! processes that share the name can share memory. Any process can take such a name, so both ends check the
-//! user of the other.
+//! Owns the packets. Abstract names belong to a network namespace. Processes of one namespace can pass
+//! descriptors to each other, so processes that share the name can share memory. Any process can take such a
+//! name, so both ends check the user of the other.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ use super::names::SocketName;
 use super::search::{Attempt, Search, try_or_queue};
 use crate::socket::{ReceiveError, Socket, send_until_taken};
 
-/// The pause before a connection is tried again, at first and at last, if no process listens yet or the queue
-/// is full.
+/// The pause before a connection is tried again if no process listens yet or the queue is full: the first
+/// pause, and the longest.
 const AGAIN: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 /// The most connections of other users that are closed in a row.
 const MOST_STRANGERS: usize = 256;
@@ -28,9 +28,8 @@ const MOST_STRANGERS: usize = 256;
 /// Accepts the next connection at `listener` and returns it with the process that has made it; connections of
 /// other users are closed.
 ///
-/// # Errors
-/// Fails as accept(2) does: with `AGAIN` if none waits, or after many of other users, so that the caller gets
-/// to its other work.
+/// Fails as accept(2) does. It fails with `AGAIN` if no connection waits, or after many connections of other
+/// users, so that the caller gets to its other work.
 pub fn accept_from_this_user(listener: impl AsFd) -> Result<(Socket, Pid), Errno> {
     for _ in 0..MOST_STRANGERS {
         let socket = match accept_with(&listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {

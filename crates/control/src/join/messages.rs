@@ -18,13 +18,13 @@ pub struct JoinTask {
     pub key: Zeroizing<[u8; 32]>,
     /// The number of ranks of the job.
     pub ranks: u32,
-    /// The time in which the other ranks must come once one has, in milliseconds.
+    /// The time in which the other ranks must join once one has joined, in milliseconds.
     pub timeout_ms: u64,
     /// The program that the rank runs.
     pub program: String,
     /// The addresses at which the launcher listens; empty if this process is the launcher.
     pub launcher: Vec<SocketAddr>,
-    /// The network namespace in which it listens ([`canele_sys::namespace`]).
+    /// The network namespace in which the launcher listens ([`canele_sys::namespace`]).
     pub namespace: Option<u64>,
 }
 
@@ -62,10 +62,10 @@ pub enum JoinRequest {
 pub enum JoinAnswer {
     /// The launcher waits for agents.
     Listening {
-        /// The addresses at which it waits.
+        /// The addresses at which the launcher waits.
         addresses: Vec<SocketAddr>,
     },
-    /// All ranks have come; the socket is this one's control socket from now on.
+    /// All ranks have joined. From now on the socket is the control socket of this rank.
     Joined {
         /// The rank's number on its host.
         local_rank: u32,

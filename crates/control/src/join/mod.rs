@@ -11,10 +11,10 @@
 //!                             the first of a host that listens under the job's name there starts its agent
 //!    all: connect with the agent of their host, Join ──▶ agent ──▶ launcher; ◀── Joined, once all are there
 //! ```
-//! In a step of Slurm with PMIx the first rank of each node exchanges for the others, without a fence
-//! (`step`). The host's socket has an abstract name, which reaches exactly those processes that descriptors
-//! can be handed to; both ends check that the other is of this user. Agents and launcher prove to each other
-//! that they have the key.
+//! In a step of Slurm with PMIx, the first rank of each node exchanges for the others, without a fence
+//! (`step`). The host's socket has an abstract name. Exactly those processes can reach it to which
+//! descriptors can be passed. Both ends check that the other is of this user. Agents and launcher prove to
+//! each other that they have the key.
 
 mod election;
 #[cfg(test)]
@@ -59,7 +59,7 @@ pub enum JoinError {
         "{name}={value} says that a launcher started several ranks, but it gives them no way to find each other: {remedy}"
     )]
     NoExchange {
-        /// The variable that says so.
+        /// The variable that shows that several ranks were started.
         name: &'static str,
         /// The value.
         value: String,
@@ -117,7 +117,7 @@ pub type FindCommand = fn() -> Option<PathBuf>;
 static FIND: OnceLock<FindCommand> = OnceLock::new();
 
 /// Sets the function that finds the command `canele` if this process needs a launcher. Without it the command
-/// is searched as any other. The first call counts.
+/// is searched as any other. Only the first call has an effect.
 pub fn find_command_by(find: FindCommand) {
     let _ = FIND.set(find);
 }
@@ -128,9 +128,9 @@ pub fn command() -> PathBuf {
 }
 
 impl Control {
-    /// Returns the control socket of this process: that of its launcher, or one to the processes that replace
+    /// Returns the control socket of this process. It leads to its launcher, or to the processes that replace
     /// Canelé's launcher under another system. Returns `Ok(None)` if the program was started alone. Once all
-    /// ranks have called this, the rest of the job is there within `timeout`.
+    /// ranks have called this, the processes of the job are started within `timeout`.
     ///
     /// # Errors
     /// Fails with a [`ControlError`] if the environment is invalid, or the job cannot start. A process can
@@ -152,14 +152,14 @@ impl Control {
     }
 }
 
-/// Lets all ranks exchange: rank 0 puts the ticket, the others get it. The first one of a host that listens
-/// under the job's number starts its agent.
+/// Lets all ranks exchange: rank 0 puts the ticket, the others get it. On each host, the first rank that
+/// listens under the job's number starts the host's agent.
 fn join(mut exchange: Exchange, timeout: Duration) -> Result<Control, JoinError> {
     let me = JoiningRank::new(exchange.rank(), exchange.ranks(), timeout);
     let met = meet(me, &mut exchange);
     // `srun --mpi=pmi2` does not end the other ranks, which would wait at the fence for ever. Hydra's proxy
-    // does when a connection ends, and would kill this process before its message. PMIx servers end all by
-    // themselves. After an error of the exchange a rank asks its launcher for nothing more.
+    // ends them when a connection ends, and would kill this process before its message. PMIx servers end all
+    // ranks themselves. After an error of the exchange a rank asks its launcher for nothing more.
     if let (Err(why), Exchange::Pmi(_)) = (&met, &exchange)
         && !matches!(why, JoinError::Exchange { .. })
     {
@@ -173,7 +173,7 @@ fn join(mut exchange: Exchange, timeout: Duration) -> Result<Control, JoinError>
     Ok(control)
 }
 
-/// The results of the meeting: the ticket; the socket that listens for the ranks of the host, if this rank
+/// The results of the exchange: the ticket; the socket that listens for the ranks of the host, if this rank
 /// has it; for rank 0 the launcher. The launcher learns of this rank's death when the helper closes.
 type Met = (Ticket, Option<OwnedFd>, Option<Helper>);
 

@@ -1,7 +1,7 @@
 //! Names of the sockets at which the ranks of a host find each other.
 //!
-//! Owns their form and the search for names with a nonce. A name is an abstract one, which reaches exactly
-//! the processes of a network namespace.
+//! Owns their form and the search for names with a nonce. All names are abstract ones. Exactly the processes
+//! of a network namespace can reach them.
 //!
 //! ```text
 //!   canele-join-WORD                    the agent, or the rank that starts it
@@ -57,7 +57,7 @@ impl SocketName {
         SocketName(format!("canele-join-{step}"))
     }
 
-    /// Draws a name for the agent that no process could take before.
+    /// Draws a name for the agent. No process could take it before.
     pub fn draw_agent(&self) -> Result<SocketName, Errno> {
         self.draw("~")
     }
@@ -98,7 +98,8 @@ impl SocketName {
     }
 }
 
-/// Returns the abstract name in a line of the system's table, if its socket is one of packets that listens.
+/// Returns the abstract name in a line of the system's table, if the line is about a packet socket that
+/// listens.
 fn name_of_listener(line: &[u8]) -> Option<&str> {
     // `ffff: 00000002 00000000 00010000 0005 01 4711 @canele-join-…`: flags and type are the fourth and the
     // fifth word.

@@ -1,9 +1,9 @@
-//! Search for the agent of this host, or the candidates for starting it, among names that any process can
-//! take.
+//! Search for the agent of this host, or for the candidates that may start it, among names that any process
+//! can take.
 //!
-//! Owns what is known of those names. A connection shows the user that holds a name. A name that another user
-//! holds, or at which no process answers, is skipped. A name with a nonce keeps its owner, so each name of
-//! another user costs one connection, however long the search lasts.
+//! Owns the knowledge about those names. A connection shows the user that holds a name. A name that another
+//! user holds, or at which no process answers, is skipped. A name with a nonce keeps its owner, so each name
+//! of another user costs one connection, however long the search lasts.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,13 +18,13 @@ use super::names::{NonceOf, SocketName};
 use crate::draw_job_id;
 use crate::socket::Socket;
 
-/// The most names that one look tries.
+/// The most names that one search tries.
 const MOST_TRIED: usize = 1 << 16;
-/// The most names with a full queue at which one look waits, and the time for each.
+/// The most names with a full queue at which one search waits, and the time for each.
 const MOST_QUEUED: usize = 4;
 const QUEUED_FOR: Duration = Duration::from_millis(16);
-/// The number of looks in which a candidate's name with a full queue counts as this user's. Candidates empty
-/// their queues at each look.
+/// The number of searches in which a candidate's name with a full queue is counted as this user's. Candidates
+/// empty their queues at each search.
 const FULL_COUNTS: u32 = 64;
 
 /// The result of a connection attempt to a name.
@@ -43,7 +43,7 @@ pub(super) enum Attempt {
 #[derive(Default)]
 pub(super) struct Search {
     foreign: BTreeSet<SocketName>,
-    /// Counts looks that met a candidate's name with a full queue.
+    /// Counts the searches that found a candidate's name with a full queue.
     full: u32,
 }
 
@@ -146,8 +146,8 @@ pub(super) fn try_connect(name: &SocketName) -> Result<Attempt, Errno> {
     }
 }
 
-/// Waits in the listener's queue for a place among its connections. A process that only tries now and then
-/// gets no place while others try all the time.
+/// Waits in the listener's queue for a place among its connections. A process that only tries from time to
+/// time gets no place while others try continuously.
 pub(super) fn queue_for(name: &SocketName, at_most: Duration) -> Result<Attempt, Errno> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     set_socket_timeout(&socket, Timeout::Send, Some(at_most))?;
@@ -166,7 +166,7 @@ fn attempt_of(connected: Result<(), Errno>, socket: OwnedFd) -> Result<Attempt, 
         Ok(()) => Ok(Attempt::Foreign),
         Err(Errno::AGAIN) => Ok(Attempt::Full),
         Err(Errno::CONNREFUSED) => Ok(Attempt::Absent),
-        // A security module may forbid it because of the other process's label.
+        // A security module may forbid the connection because of the other process's label.
         Err(Errno::ACCESS | Errno::PERM) => Ok(Attempt::Foreign),
         Err(errno) => Err(errno),
     }

@@ -1,5 +1,5 @@
-//! The process that has started this rank, watched while the rank joins: calls that wait for a dead launcher
-//! may never return, as `PMIx_Init` and `PMIx_Commit`. Owns the watching thread.
+//! The process that has started this rank, watched while the rank joins. Calls that wait for a dead launcher,
+//! such as `PMIx_Init` and `PMIx_Commit`, may never return. Owns the watching thread.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -11,20 +11,20 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open};
 
-/// Variables in which launchers tell a process its number.
+/// Variables by which launchers give a process its number.
 const NUMBERS: [&str; 3] = ["PMI_RANK", "PMI_ID", "PMIX_RANK"];
 
 /// Ends this process if the one that has started it ends before this value is dropped.
 #[derive(Debug)]
 pub(super) struct StarterWatch {
-    /// Closing it ends the thread; `None` once it is closed.
+    /// A descriptor whose closing ends the thread; `None` once it is closed.
     end: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl StarterWatch {
     /// Watches the process that has started this one, if the environment's variables show that it is a
-    /// launcher. `None` also if it cannot be watched: in another namespace, and before Linux 5.3.
+    /// launcher. Returns `None` also if it cannot be watched: in another namespace, and before Linux 5.3.
     pub fn begin(get: &impl Fn(&str) -> Option<String>) -> Option<StarterWatch> {
         let rank = NUMBERS.iter().find_map(|name| get(name))?;
         let starter = getppid()?;
@@ -67,8 +67,8 @@ fn starter_ends(process: &OwnedFd, until: &OwnedFd) -> bool {
     }
 }
 
-/// Ends this process as the agent ends ranks that outlive their starters: calls that wait here leave no time
-/// for more.
+/// Ends this process by a signal, as the agent ends ranks that outlive their starters. Its threads may wait
+/// in calls that never return, so there is no orderly exit.
 fn end_this_process(rank: &str) {
     let why = "the process of the launcher that had started it has ended";
     // A closed standard error changes nothing.

@@ -32,8 +32,8 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Returns the step that the variables describe. `None` if another launcher has set some of them, and for
-    /// the parts of a heterogeneous job, whose variables count differently.
+    /// Returns the step that the variables describe. Returns `None` if another launcher has set some of them.
+    /// It also does so for the parts of a heterogeneous job, whose variables count differently.
     pub fn of(get: &impl Fn(&str) -> Option<String>) -> Option<Step> {
         let number = |name: &str| get(name)?.trim().parse::<u32>().ok();
         let namespace = get("PMIX_NAMESPACE").filter(|name| name.starts_with("slurm.pmix."))?;
@@ -41,7 +41,8 @@ impl Step {
         if number("SLURM_PROCID")? != rank || rank >= ranks || get("SLURM_HET_SIZE").is_some() {
             return None;
         }
-        // The number of a step is unique in one cluster, the port of its `srun` among the steps of one host.
+        // The number of a step is unique in one cluster. The port of its `srun` is unique among the steps of
+        // one host.
         let port = get("SLURM_SRUN_COMM_PORT").unwrap_or_default();
         let socket = SocketName::of_step(&format!("{namespace}-{port}"));
         Some(Step { rank, ranks, is_first_of_node: number("SLURM_LOCALID")? == 0, socket })
@@ -50,7 +51,7 @@ impl Step {
     /// Joins the job.
     ///
     /// # Errors
-    /// Fails with a [`JoinError`] if Slurm does not end the step then, in which other ranks would wait for
+    /// Fails with a [`JoinError`] if Slurm does not end the step then; other ranks of the step would wait for
     /// this one.
     pub fn join(
         self,
@@ -69,7 +70,7 @@ impl Step {
         joined.inspect_err(|why| end_step(get, why))
     }
 
-    /// Starts the launcher on rank 0, and the agent on the first rank of each host; both ranks are clients of
+    /// Starts the launcher on rank 0, and the agent on the first rank of each host. Both ranks are clients of
     /// PMIx.
     fn start_processes(
         &self,
@@ -101,8 +102,8 @@ struct Client {
     launcher: Option<Helper>,
 }
 
-/// Asks Slurm to end the step, after a message. The death of a client alone goes unnoticed if all ranks of a
-/// node end at once.
+/// Asks Slurm to end the step, after a message. If all ranks of a node end at once, Slurm does not notice the
+/// death of a client by itself.
 fn end_step(get: &impl Fn(&str) -> Option<String>, why: &JoinError) {
     if let Ok(exchange) = open_pmix(get) {
         exchange.end_all(why);
