@@ -4,7 +4,6 @@
 //! The messages of collectives never match receives on the flow. Results of reductions have the same bits on
 //! every rank, and in every run with the same number of ranks. Once a rank has died, every collective fails
 //! with an error that names it.
-//! run with as many ranks. Once a rank has died every collective fails, naming it.
 
 use canele_engine::collective::{Operation, Reduction, Shape};
 use canele_engine::{Engine, FlowId, WantedLane};

@@ -15,7 +15,6 @@ use crate::{Error, Plain, Rank, Status, Tag};
 /// Between two ranks, messages of a flow are matched in the order of sending. When this rank has dropped a
 /// flow of [`Flow::duplicate`] with all clones and operations, the flow's number is free again. Messages that
 /// were not received there are lost.
-/// were not received there are lost.
 #[derive(Clone)]
 pub struct Flow {
     pub(crate) engine: Arc<Engine>,

@@ -108,6 +108,7 @@ pub struct Input {
 }
 
 /// Returns the input that the one rank of this machine that gets it can inherit; none if it must be fed.
+///
 /// # Errors
 /// Fails as dup(2) does.
 pub fn inherited(to: &InputTo) -> std::io::Result<Option<OwnedFd>> {

@@ -22,7 +22,8 @@ pub enum Stored {
 /// Copies a value; called with the number of the duplicated object, the key and the value. Returns the value
 /// of the duplicate, if it gets one.
 pub type Copy = Arc<dyn Fn(usize, i32, Stored) -> Result<Option<Stored>> + Send + Sync>;
-/// Called before a value is deleted, with the number of the object, the key and the value.
+/// A function of the program that is called before a value is deleted, with the number of the object, the key
+/// and the value.
 pub type Delete = Arc<dyn Fn(usize, i32, Stored) -> Result<()> + Send + Sync>;
 
 /// The kind of an object with attributes.
@@ -62,8 +63,8 @@ struct Table {
     keyvals: HashMap<i32, Entry>,
     /// Keys that were freed while objects had values of them.
     freed: Vec<i32>,
-    /// Length of `freed` at which dead keys are removed next: twice the number of live ones at the last
-    /// removal. So freeing a key takes constant time on average.
+    /// Length of `freed` at which dead keys are removed next. It is twice the number of keys that were alive
+    /// at the last removal, so freeing a key takes constant time on average.
     sweep_at: usize,
 }
 
@@ -142,7 +143,7 @@ impl Keyvals {
     /// # Errors
     /// Fails if there is no such key, it is for objects of another kind, or it was freed before.
     pub fn free(&self, kind: ObjectKind, id: i32) -> Result<()> {
-        // The reference is dropped, since it must not keep the key alive.
+        // The reference is dropped here, since it would keep the key alive.
         drop(self.find(kind, id)?);
         let mut table = self.table();
         match table.keyvals.remove(&id) {
@@ -171,7 +172,7 @@ pub struct Attributes {
 /// Values by key, and the keys in the order of setting.
 #[derive(Clone, Default, Debug)]
 struct Values {
-    /// Each value with its number in that order.
+    /// Each value, with its number in the order of setting.
     by_key: BTreeMap<i32, (u64, Cached)>,
     order: BTreeMap<u64, i32>,
     next: u64,

@@ -1,8 +1,8 @@
 //! The events that a wait for requests waits for: completions of the engine, and steps of the program.
 //!
 //! This module owns the list of both during a wait. The requests stay in place: after the wait, the waiting
-//! thread advances them. The engine waits by its own policy. If the program takes part in an operation, it
-//! notifies the engine of each step.
+//! thread advances them. The engine waits by its own policy. If the program takes part in an operation, the
+//! operation notifies the engine of each step.
 
 use std::sync::Arc;
 
@@ -16,14 +16,15 @@ use crate::status::Status;
 #[derive(Default)]
 pub struct Awaited {
     pending: Vec<Pending>,
-    /// Operations with a part of the program, and the number of its steps when the wait began.
+    /// Operations in which the program takes part, each with the number of the program's steps when the wait
+    /// began.
     operations: Vec<(Arc<dyn Foreign>, u32)>,
     /// The lanes of these operations.
     lanes: LaneSet,
 }
 
 impl Awaited {
-    /// Adds the completion or next step of a request. A request with a part of the program must be added
+    /// Adds the completion or next step of a request. A request in which the program takes part must be added
     /// before its last check, so that no step is missed.
     pub fn add(&mut self, request: &Request) {
         if let Some(operation) = request.operation() {
@@ -33,7 +34,7 @@ impl Awaited {
         self.pending.extend(request.pending());
     }
 
-    /// Returns true if the program has a part in one of the operations.
+    /// Returns true if the program takes part in one of the operations.
     pub fn is_of_program(&self) -> bool {
         !self.operations.is_empty()
     }
@@ -64,7 +65,7 @@ pub fn finish(engine: &Engine, mut request: Request) -> Result<Status> {
         awaited.wait(engine)?;
     }
     if let Some(pending) = request.pending().filter(|_| request.is_in_doubt()) {
-        // No caller can wait for it again.
+        // No caller has a handle to wait for the operation again.
         engine.completions(|completions| completions.take_or_fail(pending))?;
     }
     request.take().unwrap_or(Ok(Status::EMPTY))

@@ -15,7 +15,7 @@ pub trait Functions: Send + Sync {
     /// # Errors
     /// Fails with the code that the function returns.
     fn query(&self) -> Result<Status>;
-    /// Frees the operation, which is not needed any more.
+    /// Frees the operation, which is no longer needed.
     ///
     /// # Errors
     /// Fails with the code that the function returns.

@@ -79,8 +79,8 @@ impl Op {
                     if from_first || swaps {
                         function(from, into, count, datatype);
                     } else {
-                        // The result must replace the first operands, so it is made in a copy of the second
-                        // ones.
+                        // The result must replace the first operands, so the function writes it into a copy
+                        // of the second ones.
                         let mut second = Aligned::of(from);
                         function(into, second.bytes(), count, datatype);
                         into.copy_from_slice(second.bytes());

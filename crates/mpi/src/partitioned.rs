@@ -3,16 +3,17 @@
 //! Each partition of the sender is a message of its own, which is sent as soon as the partition is ready.
 //! Small adjacent partitions form a *group*: one message, sent when all of them are ready. A started receiver
 //! posts one receive for each group, directly into the program's memory. A partition of the receiver has
-//! arrived after all its bytes have, however the sender divides them. All messages use the communicator's
-//! second flow.
+//! arrived after all its bytes have arrived, even if the sender divides them otherwise. All messages use the
+//! communicator's second flow.
 //!
 //! A receiver may wait for one partition while others are not ready. So the next pass of the engine splits
 //! each group that is partly ready. An empty message in the place of the group announces that its partitions
 //! follow one by one.
 //!
-//! At initialisation a sender tells its receiver the division of its message and the tags of the partitions.
-//! Such notes of one sender arrive in the order of its initialisations. So a note with a program's tag
-//! belongs to the next receive that was initialised with this tag (§4.2.1), whatever the order of the starts:
+//! At initialisation a sender informs its receiver of the division of its message and of the tags of the
+//! partitions. Such *notes* of one sender arrive in the order of its initialisations. So a note with a
+//! program's tag belongs to the next receive that was initialised with this tag (§4.2.1). The order of the
+//! starts does not matter:
 //!
 //! ```text
 //!   Psend_init ── note: program's tag, first tag, partitions, size of each ─────▶ the next Precv_init of that tag

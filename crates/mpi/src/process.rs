@@ -1,4 +1,4 @@
-//! The life cycle of a process in MPI: joining the job, its users, leaving (MPI 5.0, §11.2, §11.3).
+//! The life cycle of a process in MPI: joining the job, users of the engine, leaving (MPI 5.0, §11.2, §11.3).
 //!
 //! ```text
 //!   MPI_Init ────────▶ initialized ──▶ MPI_Finalize: finalized
@@ -6,7 +6,7 @@
 //!
 //!   the first user joins the job; the last one after MPI_Finalize leaves it
 //! ```
-//! Each C interface has one instance.
+//! Each C interface (one for each ABI) has one instance.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::ThreadId;
@@ -60,11 +60,11 @@ struct Users {
 /// The reason why a tunable was not set.
 #[derive(Debug)]
 pub enum NotSet {
-    /// A rank can never change it.
+    /// No rank can ever change the tunable.
     Never,
-    /// It is too late to change it, or another thread is joining the job.
+    /// It is too late to change the tunable, or another thread is joining the job.
     NotNow,
-    /// The value is not allowed.
+    /// The tunable cannot have this value.
     Value(TunableError),
 }
 
@@ -222,7 +222,7 @@ impl Process {
             Some(world) => world.clone(),
             None => world.insert(Arc::new(self.start()?)).clone(),
         };
-        // If no other library uses the engine, the job is over, and every call reports it.
+        // If no other library still uses the engine, the job is over, and every call reports it.
         users.has_left = users.has_left && !world.engine().enter();
         users.count += 1;
         Ok(world)
@@ -300,7 +300,7 @@ impl Process {
         Ok(world)
     }
 
-    /// Waits for all live ranks to finalise, so that none leaves while another rank may still need it.
+    /// Waits for all live ranks to finalise, so that no rank leaves while another one may still need it.
     ///
     /// # Errors
     /// Fails if another rank makes another collective call, if calls are checked.

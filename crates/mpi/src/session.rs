@@ -44,7 +44,7 @@ fn kinds(engine: &Engine, info: &Info) -> String {
     }
 }
 
-/// Returns the kinds that are always supported, and the supported ones of the requested.
+/// Returns the kinds that are always supported, followed by those requested kinds that are supported.
 pub(crate) fn memory_kinds(asked: &str) -> String {
     match asked.split(',').any(|kind| kind.trim().eq_ignore_ascii_case(ALLOCATED)) {
         true => format!("{MEMORY_KINDS},{ALLOCATED}"),

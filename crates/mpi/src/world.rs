@@ -54,7 +54,7 @@ impl World {
         let all = Arc::new(Group::range(engine.world()));
         let own = Arc::new(Group::new(vec![engine.rank()])?);
         let shared = Arc::new(Shared::default());
-        // This comes first, since it fails if another MPI library of the process has joined the job.
+        // This comes first because it fails if another MPI library of the process has joined the job.
         let served = shared.served.clone();
         engine.set_rma_operations(move |lane| served.of_lane(lane).clone())?;
         let (any_revoked, any_failure) = (shared.any_revoked.clone(), shared.any_failure.clone());
@@ -80,7 +80,7 @@ impl World {
         let own = make(OWN, &own, "MPI_COMM_SELF");
         world.enter_group()?;
         own.found()?;
-        // The job may have ranks beside those of this world, now or later.
+        // The job may have ranks outside of this world, now or later.
         world.found()?;
         let parent = crate::dynamic::parent(&world, errhandler)?;
         Ok(Self { engine, world, own, parent, ports: Ports::default() })
@@ -127,7 +127,7 @@ impl World {
         own.join(remote, name, errhandler)
     }
 
-    /// Leaves the job in order: everything that was sent arrives.
+    /// Leaves the job; everything that was sent still arrives.
     ///
     /// # Errors
     /// Fails if the launcher is gone.

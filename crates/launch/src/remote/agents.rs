@@ -153,7 +153,7 @@ impl Agents {
                 self.read(host as usize, events);
             }
             Source::Printed(host, stream) => self.pipes.read(host, stream),
-            // Output is written after all events anyway.
+            // Messages are written after all events anyway.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Which parts of the attached memory are in use. Owns no memory, only the account.
+//! The parts of the attached memory that are in use. Owns no memory, only the account.
 //!
 //! ```text
 //!   0        used                              tail                        bytes
@@ -51,7 +51,7 @@ impl Ring {
         if let Some(start) = ring {
             self.tail = start + with_overhead;
             self.entries.insert(start, self.tail);
-            // The overhead is larger than the loss by alignment.
+            // The overhead of a message exceeds the bytes that alignment can take.
             let address = self.address.wrapping_add(start);
             return Some((start, start + address.wrapping_neg() % ALIGNMENT));
         }

@@ -103,7 +103,7 @@ impl Call {
         Self { description, ..self }
     }
 
-    /// Makes a call in which this rank has no part; it only counts the call, like all members.
+    /// Makes a call in which this rank takes no part. The rank still counts the call, as all members do.
     pub(super) fn nothing() -> Self {
         let shape = Shape::new(Operation::Broadcast(Root::Elsewhere), 0);
         Self::new(OwnedSpec::Even(shape), Side::NOTHING, Side::NOTHING)
@@ -115,7 +115,7 @@ impl Call {
         self
     }
 
-    /// Marks the output as input that is only read, like that of the root of a broadcast.
+    /// Marks the output as a buffer that is only read, such as that of the root of a broadcast.
     pub(super) fn only_read(mut self) -> Self {
         (self.sides.load, self.sides.store) = (true, false);
         self

@@ -4,13 +4,13 @@
 //!   call ──▶ Description ──▶ record to all members, by collectives' flow ──▶ comparison ──▶ the collective
 //! ```
 //! A record holds the values that must be equal on all ranks, and the text of the call for the error. Every
-//! call sends its record in the same way, blocking or not. So calls of different forms are compared, too. A
-//! started call does not wait: its request compares the records before it starts the collective's steps.
-//! Between two groups each group gets the other's records.
+//! call sends its record in the same way, blocking or not, so calls of different forms are compared, too. A
+//! non-blocking call does not wait: its request compares the records before it starts the collective's steps.
+//! On an intercommunicator each group gets the other group's records.
 //!
-//! A rank with a list (the root of `MPI_Gatherv`) compares it with the parts of the others. The amounts
-//! between single pairs are not compared: those of `MPI_Alltoallv`, `MPI_Alltoallw` and neighbourhood
-//! collectives.
+//! A rank with a list (the root of `MPI_Gatherv`) compares each part of the list with the part that the other
+//! rank passes. The amounts between pairs of ranks are not compared in `MPI_Alltoallv`, `MPI_Alltoallw` and
+//! neighbourhood collectives.
 
 mod compare;
 mod describe;

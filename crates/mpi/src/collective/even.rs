@@ -10,7 +10,8 @@ use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
 use crate::{Result, fail};
 
-/// The root of a collective, with the root's side between two groups (`MPI_ROOT`, `MPI_PROC_NULL`).
+/// The root of a collective; on an intercommunicator, also the side of the root (`MPI_ROOT`,
+/// `MPI_PROC_NULL`).
 pub use canele_engine::collective::Root;
 
 /// The role of this rank in a collective with a root.
@@ -18,7 +19,7 @@ pub use canele_engine::collective::Root;
 pub(super) enum Role {
     Root,
     Other,
-    /// A member of the root's group between two groups that is not the root.
+    /// A member of the root's group on an intercommunicator that is not the root.
     Uninvolved,
 }
 

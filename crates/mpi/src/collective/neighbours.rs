@@ -40,7 +40,7 @@ impl Comm {
             all.filter_map(|(rank, block)| Some(((*rank)? as u32, block))).collect()
         };
         // Along a dimension of a grid, a message downwards arrives from above. If both neighbours are the
-        // same rank, it receives the message upwards first, so that one is sent first.
+        // same rank, that rank receives the upward message first, so the upward message is sent first.
         let mut order: Vec<usize> = (0..destinations.len()).collect();
         if matches!(self.topology(), Some(Topology::Cart(_))) {
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));

@@ -69,8 +69,8 @@ impl Comm {
         Ok(Call { reduction: Some(by.reduction), ..call })
     }
 
-    /// `MPI_Reduce` at the root; `elements` describes the result. `input` is none in place and between two
-    /// groups.
+    /// `MPI_Reduce` at the root; `elements` describes the result. `input` is none in place and on an
+    /// intercommunicator.
     ///
     /// # Errors
     /// Fails if there is no such root.

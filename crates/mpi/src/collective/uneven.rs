@@ -50,7 +50,7 @@ impl Comm {
         }
     }
 
-    /// Returns this rank's own part; none in place, and between two groups.
+    /// Returns this rank's own part; none in place, and on an intercommunicator.
     fn own_part<M: InPlaceMemory>(
         &self,
         mine: Option<Elements<M>>,

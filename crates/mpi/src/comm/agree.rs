@@ -17,7 +17,8 @@ use crate::group::Group;
 
 /// Tags for calls of some members of one group; the low 30 bits are the program's tag.
 const SOME_MEMBERS: u32 = 0x8000_0000;
-/// Tags between two leaders that can reach each other here; the low 30 bits are the program's tag.
+/// Tags of messages between two leaders in a communicator to which both belong; the low 30 bits are the
+/// program's tag.
 const LEADERS: u32 = 0xc000_0000;
 /// Tags of exchanges between two groups, where the tags of [`SOME_MEMBERS`] are not used.
 const NUMBERS: Tag = Tag(SOME_MEMBERS | 1);
@@ -49,7 +50,7 @@ impl NewFlow {
         Self { first: LaneFlow { lane: lane.clone(), flow }, further: Vec::new(), uses_lanes: None }
     }
 
-    /// Makes the flows of a communicator whose members know what those of `comm` know of lanes.
+    /// Makes the flows of a communicator whose members know as much about lanes as those of `comm`.
     fn of(comm: &Comm, lane: &Arc<Engine>, flow: FlowId) -> Self {
         Self { uses_lanes: comm.uses_lanes.get().copied(), ..Self::on(lane, flow) }
     }
@@ -112,7 +113,7 @@ impl Comm {
         if let Some(known) = self.uses_lanes.get() {
             return Ok(*known);
         }
-        // Relaxed: set before this communicator was made, or too late for it.
+        // Relaxed: the flag was set before this communicator was made, or too late for it.
         let wants = self.shared.has_threads.load(Ordering::Relaxed);
         let use_them = self.engine.all_want_lanes(self.collectives(), wants)?;
         Ok(*self.uses_lanes.get_or_init(|| use_them))

@@ -1,8 +1,9 @@
 //! Connections of communicators between worlds (MPI 5.0, §11.10.4). The launcher ends connected worlds
 //! together.
 //!
-//! This module owns the connection of a communicator. After a free it stays until the end of the process, as
-//! the standard requires. A disconnected communicator, or one that the library used internally, loses it.
+//! This module owns the connection of a communicator. After a free the connection stays until the end of the
+//! process, as the standard requires. A communicator that is disconnected, or that the library used
+//! internally, ends its connection.
 
 use canele_engine::{Engine, Rank};
 use canele_sys::atomic::{AtomicBool, Ordering};

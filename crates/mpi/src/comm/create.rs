@@ -59,8 +59,8 @@ impl Comm {
         self.dup_on(unused, copied)
     }
 
-    /// Makes a communicator with the same group on this lane, for an object made of this one; collective. It
-    /// copies nothing that the program has attached.
+    /// Makes a communicator with the same group on this lane, for an object made from this one; collective.
+    /// It copies no attributes, hints or other data of the program.
     ///
     /// # Errors
     /// Fails if a member died.
@@ -203,8 +203,8 @@ impl Comm {
         self.part_with_topology(topology, &members)
     }
 
-    /// Makes a communicator with a topology from the members with these ranks. These members pass the same
-    /// ranks, others pass those of their own communicator.
+    /// Makes a communicator with a topology from the members with these ranks. All of these members pass the
+    /// same list. Other members pass the list of their own new communicator.
     ///
     /// # Errors
     /// Fails like [`Comm::with_topology`].
@@ -222,7 +222,7 @@ impl Comm {
         self.member_of(new, Arc::new(group), None, Some(topology))
     }
 
-    /// Sends `counts[i]` numbers about edges to each member. Returns the numbers from all members, in the
+    /// Sends `counts[i]` numbers about edges to member `i`. Returns the numbers from all members, in the
     /// order of ranks, and their counts.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 /// The lane of a duplicate, if ranks may have several.
 pub(crate) const LANE: &str = "canele_lane";
 
-/// The lane of a communicator, or all lanes over which its tags are spread. It is another key than [`LANE`],
+/// The lane of a communicator, or all lanes over which its tags are spread. The key differs from [`LANE`],
 /// since programs pass reported hints to their next duplicate.
 const LIES_ON_LANE: &str = "canele_lies_on_lane";
 

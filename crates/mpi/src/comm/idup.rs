@@ -1,5 +1,5 @@
-//! Non-blocking duplicates (MPI 5.0, §7.4.2). The call itself copies the state; the engine agrees on the flow
-//! meanwhile.
+//! Non-blocking duplicates (MPI 5.0, §7.4.2). The call itself copies the state, while the engine agrees on
+//! the flow.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::request::{Request, Step, Steps};
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// Takes the finished duplicate.
+/// The function that takes the finished duplicate.
 pub type Done = Box<dyn FnOnce(Arc<Comm>) -> Result<()> + Send>;
 
 /// A duplicate in progress.
@@ -24,7 +24,7 @@ struct Duplicate {
     comm: Arc<Comm>,
     /// The agreement, until it has completed.
     agreement: Option<Pending>,
-    /// The known value of `uses_lanes` at the start.
+    /// The value of `uses_lanes` at the start, if it was known.
     uses_lanes: Option<bool>,
     /// The copied state; taken at the end.
     copied: Option<Result<Copied>>,
@@ -53,12 +53,12 @@ impl Comm {
     /// use them.
     fn start_agreement(&self, info: &Info) -> Result<Pending> {
         let flow = self.collectives();
-        // All members have learned the same of lanes, since they make their calls in one order.
+        // All members have learned the same about lanes, since they make their calls in one order.
         let may_have = !self.is_inter() && self.uses_lanes.get() != Some(&false);
         if !may_have || !self.engine.may_have_lanes(flow)? {
             return Ok(self.engine.start_agreement(flow)?);
         }
-        // Relaxed: set before this communicator was made, or too late for it.
+        // Relaxed: the flag was set before this communicator was made, or too late for it.
         let wants = self.shared.has_threads.load(Ordering::Relaxed);
         Ok(self.engine.start_agreement_on_lanes(flow, wants.then(|| wanted_lane(info)))?)
     }

@@ -41,8 +41,8 @@ impl Comm {
             fail!(Internal, "the leader of the other group has sent {} bytes", told.len());
         };
         let remote = Arc::new(Group::new(decode(lane, group)?)?);
-        // Threads may make several between the same members with one tag, on different communicators. So each
-        // leader numbers its calls.
+        // Threads may make several intercommunicators of the same members with one tag, on different
+        // communicators. So each leader numbers its calls.
         let (own, other) = numbers.split_at(8);
         let all = both(lane, self.group(), &remote);
         let is_first = all.member(0) == self.group().member(0);

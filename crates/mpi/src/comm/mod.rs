@@ -358,7 +358,7 @@ impl Comm {
     }
 }
 
-/// Flows below exist from the start and are never freed.
+/// Flows below this number exist from the start and are never freed.
 const GIVEN_OUT: u32 = 2 * FIRST_PAIR;
 
 impl Drop for Comm {

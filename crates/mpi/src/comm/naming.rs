@@ -14,7 +14,7 @@ impl Comm {
         self.name_flows(name);
     }
 
-    /// Names its flows for diagnosis; without a name, after the first flow.
+    /// Names its flows for diagnosis. A communicator without a name is named after its first flow.
     pub(super) fn name_flows(&self, name: &str) {
         let unnamed;
         let name = if name.is_empty() {

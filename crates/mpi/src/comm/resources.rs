@@ -22,9 +22,10 @@ pub enum Division {
     Shared,
     /// By the largest resource that divides the members.
     Unguided,
-    /// By a resource on each host: the hash of its name, and the number of the one that this member uses.
+    /// By a resource on each host: the hash of the resource type's name, and the number of the resource that
+    /// this member uses.
     Guided(u64, Option<u32>),
-    /// By a property that all hosts share: the hash of its name, and this member's number.
+    /// By a property that all hosts share: the hash of the property's name, and this member's number.
     Everywhere(u64, Option<u32>),
 }
 

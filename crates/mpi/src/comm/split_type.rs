@@ -47,7 +47,7 @@ fn name(kind: Resource) -> &'static str {
     }
 }
 
-/// Returns for each resource kind the number of the one to which the process is restricted.
+/// Returns for each resource kind the number of the resource to which the process is restricted.
 fn restricted() -> [Option<u32>; KINDS] {
     let found = resources().unwrap_or_default();
     Resource::ALL.map(|kind| found.iter().find(|(of, _)| *of == kind).and_then(|(_, number)| *number))

@@ -1,7 +1,7 @@
 //! Parts of arrays: a subarray, and one process's part of a distributed array (MPI 5.0, §5.1.3, §5.1.4).
 //!
-//! Both go from the fastest dimension to the slowest, and repeat in each the map made so far. The bounds are
-//! those of the whole array.
+//! Both constructors go from the fastest dimension to the slowest, and repeat in each dimension the map made
+//! so far. The bounds are those of the whole array.
 
 use std::sync::Arc;
 

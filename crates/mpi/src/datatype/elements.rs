@@ -128,7 +128,7 @@ impl BasicElements {
         })
     }
 
-    /// Returns true if both are known to be equal, without comparing lists.
+    /// Returns true if both are known to be equal without comparing lists.
     fn is_same(&self, other: &BasicElements) -> bool {
         match (self, other) {
             (BasicElements::Run(a, m), BasicElements::Run(b, n)) => (a, m) == (b, n),

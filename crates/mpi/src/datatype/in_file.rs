@@ -1,8 +1,8 @@
 //! The datatype of data in a file whose data representation has other sizes than memory (MPI 5.0, §14.5).
 //!
 //! The datatype is rebuilt by its constructor calls from basic datatypes of the sizes in the file. Byte
-//! displacements of the program stay as they are. For portable datatypes the program asks for them by
-//! `MPI_File_get_type_extent`.
+//! displacements of the program stay as they are. A program whose datatypes must be portable gets these
+//! displacements from `MPI_File_get_type_extent`.
 
 use std::sync::Arc;
 

@@ -130,9 +130,9 @@ impl Map {
     /// Returns the lower bound and the extent. Without marks, the extent is rounded up so that the next
     /// element has the same alignment.
     ///
-    /// The standard (§5.1.7) says so, but for derived inner datatypes it ignores their padding and empty
-    /// ones. The difference matters only for misaligned numbers, or for inner datatypes behind all bytes.
-    /// MPICH (in structs) and Open MPI (everywhere) count both, as does Canelé.
+    /// The standard (§5.1.7) defines this rounding. But for derived inner datatypes it ignores their padding,
+    /// and inner datatypes without data. The difference matters only for misaligned numbers, or for inner
+    /// datatypes behind all bytes. MPICH (in structs) and Open MPI (everywhere) count both, as does Canelé.
     pub fn bounds(&self) -> Option<(isize, isize)> {
         let (low, high) = match self.marks {
             Some((low, high)) => return Some((low, high.checked_sub(low)?)),

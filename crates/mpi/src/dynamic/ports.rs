@@ -23,8 +23,8 @@ use crate::group::Group;
 use crate::world::World;
 use crate::{Class, Error, Result, fail};
 
-/// The flow on which roots exchange their groups. It is that of communicators made without another one, whose
-/// tags all have the highest bit set.
+/// The flow on which roots exchange their groups. It is the flow of communicators made without another one,
+/// whose tags all have the highest bit set.
 const FLOW: FlowId = FlowId(4);
 /// The prefix of all port names.
 const PREFIX: &str = "canele-port";
@@ -66,7 +66,7 @@ impl World {
     /// # Errors
     /// Fails if there is no launcher and none can be started, or if it is gone.
     pub fn open_port(&self) -> Result<String> {
-        // Relaxed: a number on its own.
+        // Relaxed: the number orders no other memory.
         let port = self.engine().open_port(self.ports.last.fetch_add(1, Relaxed))?;
         locked(&self.ports.opened).insert(port.number);
         // A process that learns the name from now on finds the port.
@@ -222,7 +222,7 @@ impl World {
         let theirs = exchange(mine)?;
         let text = String::from_utf8_lossy(&theirs).trim_end_matches('\0').to_owned();
         let ended = || (!is_there()).then_some("the process at the other end of fd has ended");
-        // The smaller port name is used.
+        // Both processes use the port with the smaller name.
         let found = match port_of(&text) {
             Ok(_) if text == name => fail!(Argument, "fd leads to this process itself"),
             Ok(_) if text < name => {
@@ -286,7 +286,7 @@ struct PortMeeting {
 }
 
 impl PortMeeting {
-    /// Encodes it behind a zero, which marks success.
+    /// Encodes the message behind a zero, which marks success.
     fn encode(&self) -> Vec<u8> {
         let name = self.name.as_bytes();
         [&[0][..], &(name.len() as u32).to_le_bytes(), name, &self.members].concat()

@@ -1,7 +1,7 @@
 //! Agreement on flags that tolerates deaths.
 //!
-//! Between two groups each group gets the flags of the other one. So there is a word for each group, in an
-//! order that both share. A member sets all bits of the other group's word.
+//! On an intercommunicator each group gets the flags of the other one. So there is a word for each group, in
+//! an order that both groups use. A member sets all bits of the other group's word.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::request::{Request, Step, Steps};
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
-/// Takes the flags agreed on.
+/// The function that takes the flags agreed on.
 pub type TakeFlags = Box<dyn FnOnce(u32) -> Result<()> + Send>;
 
 /// An agreement in progress.
@@ -24,10 +24,10 @@ struct Agree {
 }
 
 impl Comm {
-    /// Starts an agreement on flags: the bits that all live members have set, of the other group if there are
-    /// two. All members call it, revoked or not. It raises [`Class::ProcFailed`] on all members if flags of a
-    /// failed member are missing whose failure a member has not acknowledged. The flags agreed on are set in
-    /// this case, too.
+    /// Starts an agreement on flags. The result has the bits that all live members have set; on an
+    /// intercommunicator, those of the other group. All members call it, revoked or not. It raises
+    /// [`Class::ProcFailed`] on all members if the flags of a failed member are missing and a member has not
+    /// acknowledged that failure. The flags agreed on are set in this case, too.
     ///
     /// # Errors
     /// Fails in a forked child, or if the job is over.
@@ -47,7 +47,7 @@ impl Comm {
         awaited::finish(&self.engine, self.iagree_on_flags(flags, take)?).map(drop)
     }
 
-    /// Returns after all live members have called it.
+    /// Returns after all live members have called this function.
     ///
     /// # Errors
     /// Fails in a forked child, or if the job is over.
@@ -76,8 +76,8 @@ impl Comm {
     }
 
     pub(super) fn start_consensus(&self, words: Vec<u64>) -> Result<Pending> {
-        // Relaxed: the engine then tells which communicator is revoked. A lane without the revocation would
-        // take no part in the agreement.
+        // Relaxed: the engine then tells which communicator is revoked. A lane on which it is not yet revoked
+        // would not take part in the agreement.
         if self.is_spread() && self.shared.any_revoked.load(Ordering::Relaxed) {
             self.is_revoked()?;
         }

@@ -1,7 +1,7 @@
 //! Process failures, according to the proposal *User Level Failure Mitigation*: failed members, acknowledged
 //! failures, revoked communicators. Agreements are in `agree`, communicators of the survivors in `shrink`.
 //!
-//! A member has failed if it is gone for the engine. An operation with it, and a collective of its
+//! A member has failed if the engine reports it as gone. An operation with it, and a collective of its
 //! communicators, raises [`Class::ProcFailed`]. A receive from any source stays pending: each wait for it
 //! raises [`Class::ProcFailedPending`] until the failure is acknowledged.
 
@@ -66,7 +66,7 @@ impl Comm {
         self.deaths_acknowledged.fetch_max(deaths, Ordering::Relaxed);
         self.engine.acknowledge(self.flow, deaths)?;
         let acknowledged = self.acknowledged_members()?;
-        // Each lane learns of deaths in an order of its own.
+        // Each lane learns of deaths in its own order.
         for (lane, flow) in self.flows().skip(1) {
             lane.learn_deaths()?;
             let is_open = |rank: &Rank| all.rank_of(*rank).is_some() && !acknowledged.contains(rank);

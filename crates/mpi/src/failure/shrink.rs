@@ -19,7 +19,7 @@ use crate::group::Group;
 use crate::request::{Request, Step, Steps};
 use crate::status::Status;
 
-/// Takes the new communicator; none if one of two groups has no members left.
+/// The function that takes the new communicator; none if one of two groups has no members left.
 pub type TakeComm = Box<dyn FnOnce(Option<Arc<Comm>>) -> Result<()> + Send>;
 
 /// A shrink operation in progress.

@@ -101,7 +101,7 @@ impl File {
     }
 
     /// Returns the hints with those of an info added. Where members must agree, the values of the first
-    /// member count.
+    /// member are used.
     pub(super) fn agree_on_hints(&self, info: Option<&Info>) -> Result<Hints> {
         let hints = (*self.state().hints).clone();
         self.comm.agree_on_hints(hints, info)

@@ -24,14 +24,14 @@ pub(super) struct Tiles {
     lone: Option<u64>,
 }
 
-/// The part of the stream in which file offsets increase.
+/// The part of the stream within which file offsets increase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TileOrder {
     /// The whole stream.
     Always,
     /// The bytes of one tile: the next tile begins before its end.
     WithinTile,
-    /// No part: some places occur twice.
+    /// No part: some file offsets occur twice.
     Never,
 }
 

@@ -16,7 +16,7 @@ pub(super) fn class_of(errno: Errno) -> Class {
         Errno::EXIST => Class::FileExists,
         Errno::BUSY | Errno::TXTBSY => Class::FileInUse,
         Errno::NOSPC => Class::NoSpace,
-        // The limit of the process on file sizes counts as a quota.
+        // The process's limit on file sizes is treated as a quota.
         Errno::DQUOT | Errno::FBIG => Class::Quota,
         Errno::NOMEM => Class::NoMemory,
         Errno::NOSYS | Errno::OPNOTSUPP => Class::UnsupportedOperation,

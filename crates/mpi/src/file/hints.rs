@@ -4,14 +4,14 @@ use std::path::Path;
 
 use crate::info::Info;
 
-/// The use of an optimisation.
+/// The condition under which an optimisation is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Use {
-    /// Used where it pays.
+    /// The optimisation is used where it saves time.
     Automatic,
-    /// Used always.
+    /// The optimisation is always used.
     Enable,
-    /// Used never.
+    /// The optimisation is never used.
     Disable,
 }
 
@@ -90,7 +90,7 @@ fn name(of: Use) -> &'static str {
 }
 
 impl Hints {
-    /// Applies the hints of an info; values without a meaning are ignored.
+    /// Applies the hints of an info; invalid values are ignored.
     pub fn update(&mut self, info: &Info) {
         let text = |key: &str| {
             let value = info.get(key).ok().flatten()?;

@@ -1,4 +1,4 @@
-//! The hosts of a file's members, and the members that access the file for all.
+//! The hosts of a file's members, and the aggregators, which access the file for all members.
 
 use std::sync::Arc;
 

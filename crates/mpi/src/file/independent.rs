@@ -26,7 +26,7 @@ const LONG_STRETCH: usize = 64 << 10;
 /// A system call costs about as much as reading this many bytes from the page cache. So shorter gaps are read
 /// as well.
 const CALL_BYTES: usize = 4 << 10;
-/// Sieving pays if at least one byte in this many is written.
+/// Sieving saves time if at least one byte in this many is written.
 const SPARSE: usize = 16;
 
 impl File {

@@ -1,7 +1,7 @@
 //! Locks on ranges of a file. They make an access atomic for all accesses that take them (MPI 5.0, §14.6.1).
 //!
-//! A lock of the system excludes other members, but not threads that share the descriptor. So one thread at a
-//! time holds locks.
+//! A lock of the system excludes other members, but not threads that share the descriptor. So only one thread
+//! at a time holds locks.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{MutexGuard, PoisonError};

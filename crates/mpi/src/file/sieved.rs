@@ -12,7 +12,7 @@ use super::hints::{Hints, Use};
 use super::windows::{Span, Windows};
 use crate::Result;
 
-/// Sieving pays if at least one byte in this many is written.
+/// Sieving saves time if at least one byte in this many is written.
 const SPARSE: usize = 16;
 
 impl File {

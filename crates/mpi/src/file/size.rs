@@ -56,7 +56,7 @@ impl File {
         }
     }
 
-    /// Has the first member change the size, after all members agree on it.
+    /// Makes the first member change the size, after all members agree on it.
     fn change_size(&self, call: &str, size: i64, change: impl FnOnce(u64) -> Result<()>) -> Result<()> {
         let own = match u64::try_from(size) {
             _ if !self.amode.writes() => Err(self.read_only(call)),

@@ -1,5 +1,5 @@
-//! Collective accesses: independent where that is as fast, otherwise in two phases through windows of the
-//! file (`windows`).
+//! Collective accesses. They are independent accesses where that is as fast. Otherwise they take two phases,
+//! through windows of the file (`windows`).
 //!
 //! Members exchange summaries of their extents, so all decide alike. If the ranges of different hosts do not
 //! interleave, each host has windows of its own.
@@ -62,8 +62,8 @@ impl File {
         if writes { windows.write(own) } else { windows.read(own) }
     }
 
-    /// Chooses the members that exchange data through windows, if that pays; the flag is true if all members
-    /// have memory for it. All members choose alike.
+    /// Chooses the members that exchange data through windows, if that saves time. The flag is true if all
+    /// members have memory for it. All members choose alike.
     fn choose_scope(
         &self,
         access: &Result<Access>,

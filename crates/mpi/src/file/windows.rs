@@ -7,9 +7,9 @@
 //!                                      └── data from other hosts for this host's aggregators (`shipping`)
 //! ```
 //! Windows follow each other along the file. The memory has two halves: the next window is filled while the
-//! previous one is written. The exchange between two windows tells where the next one begins. It is also the
-//! barrier: a member that fills a half again has passed an exchange that its writers entered after writing.
-//! Reads go the other way. Bytes that no member has given are never written.
+//! previous one is written. The exchange between two windows determines where the next one begins. It is also
+//! the barrier: a member fills a half again only after an exchange that the writers of this half entered
+//! after writing. Reads go the other way. Bytes that no member has passed are never written.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ use super::extents::Tiles;
 use crate::Result;
 use crate::comm::Comm;
 
-/// Sent by a member with no data left.
+/// The offset that a member with no data left sends.
 const NOWHERE: i64 = i64::MAX;
 
 /// The members that take part in an exchange.
@@ -108,7 +108,8 @@ impl Windows<'_> {
         failed.map(|()| own.map_or(0, |access| access.len))
     }
 
-    /// Copies this member's extents into a window; advances behind the window in any case.
+    /// Copies this member's extents into a window. The rest then begins behind the window, even after an
+    /// error.
     fn fill(
         &self,
         half: usize,

@@ -46,15 +46,15 @@ impl Workers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a thread carry out a job, after the jobs before it have begun. When the job ends, threads that
+    /// Makes a thread carry out a job, after the jobs before it have begun. When the job ends, threads that
     /// wait on the engine check again.
     pub fn start(self: &Arc<Self>, engine: &Arc<Engine>, job: Job) {
         let mut state = self.state();
         // Release: pairs with `is_idle`; the thread that started the job sees its effects.
         let unfinished = self.unfinished.fetch_add(1, Ordering::Release) + 1;
         state.jobs.push_back(job);
-        // A thread takes the next job when its job ends. Counting idle threads would therefore start too
-        // many.
+        // A thread takes the next job when its job ends. If only idle threads were counted, too many would be
+        // started.
         if state.threads < unfinished.min(self.limit) {
             state.threads += 1;
             engine.count_own_thread();
@@ -63,7 +63,7 @@ impl Workers {
             if started.is_err() {
                 engine.discount_own_thread();
                 state.threads -= 1;
-                // If there is a thread, it takes the job later; otherwise the caller carries it out.
+                // If there is a thread, it takes the job later; otherwise the calling thread carries it out.
                 let left = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
                 drop(state);
                 left.into_iter().for_each(|job| self.carry_out(engine, job));
@@ -79,7 +79,7 @@ impl Workers {
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         // Release: pairs with `is_idle`; the waiting thread sees the effects of the job.
         self.unfinished.fetch_sub(1, Ordering::Release);
-        // No call waits after the job has ended.
+        // If this fails, no call waits for the job.
         let _ = engine.notify_waiters();
     }
 

@@ -1,5 +1,5 @@
-//! The free and the allocated parts of some memory. This module owns only the records, which peers cannot
-//! access.
+//! The free and the allocated parts of some memory. This module owns only the records of these parts, which
+//! peers cannot access.
 //!
 //! A piece is allocated from the shortest free range that is long enough. It is merged with its free
 //! neighbours when it is freed. Both take logarithmic time in the number of pieces.
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Granularity of pieces in bytes: a cache line.
 pub(super) const UNIT: usize = 64;
 
-/// The memory of the records: ranges that begin and end at multiples of [`UNIT`].
+/// The records: ranges that begin and end at multiples of [`UNIT`].
 #[derive(Debug)]
 pub(super) struct Ranges<T> {
     /// The start of each added range. Free parts of two added ranges are never merged, even if they are

@@ -273,7 +273,8 @@ impl Receiving {
         }
         let Some(division) = state.division else { return false };
         if each == 0 {
-            // Empty partitions have no bytes that tell which partitions of the sender they need.
+            // Empty partitions have no bytes, so they do not determine the partitions of the sender that they
+            // need.
             let same = division.parts == self.parts;
             let arrived = |at: usize| state.arrived.get(at).copied().unwrap_or(false);
             return if same { arrived(part) } else { (0..division.parts).all(arrived) };

@@ -66,7 +66,7 @@ struct PartGroup {
     is_split: bool,
 }
 
-/// The action for a partition that became ready.
+/// The action after a partition became ready.
 enum Marked {
     /// Send its group, or the ready part of a split one.
     Sends(usize),
@@ -261,7 +261,7 @@ impl Sending {
 }
 
 impl ReadyPartitions {
-    /// Sends them, at the latest in the next pass. The caller holds no lock.
+    /// Sends the partitions, at the latest in the next pass. The caller must hold no lock.
     ///
     /// # Errors
     /// Fails if the job is over.
@@ -311,7 +311,7 @@ impl Foreign for Sending {
 
     fn step(&self, pending: Pending, ended: Completion) {
         let mut state = self.outbound.state();
-        // A wait always waits for the last pending message.
+        // A wait always waits for the last pending message of the list.
         if let Some(at) = state.under_way.iter().rposition(|other| *other == pending) {
             state.under_way.swap_remove(at);
         }

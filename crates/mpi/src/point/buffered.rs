@@ -101,7 +101,7 @@ impl Attachment {
         }
     }
 
-    /// Returns true if all messages have left, as far as the engine has reported.
+    /// Returns true if all messages have left, according to the engine's reports so far.
     ///
     /// # Errors
     /// Fails in a forked child.
@@ -154,7 +154,7 @@ impl Attached {
         }
     }
 
-    /// Releases the memory of messages that have left, among at most `most` queried ones.
+    /// Queries at most `most` messages, and releases the memory of those that have left.
     fn ask_some(&mut self, engine: &Engine, most: usize) -> Result<()> {
         let Self { pool, under_way } = self;
         Ok(engine.completions(|completions| {

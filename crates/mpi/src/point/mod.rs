@@ -19,8 +19,8 @@ use crate::data::{Data, DataMut};
 use crate::status::{Origin, Status};
 use crate::{Error, Result};
 
-/// Size in bytes up to which a message is copied twice. Two copies through memory in both caches take less
-/// time than the agreement on one direct copy.
+/// Size in bytes up to which a message is copied twice. Two copies through memory that both processors have
+/// cached take less time than the handshake for one direct copy.
 const DIRECT_BYTES: usize = 256 << 10;
 
 /// The messages that a receive accepts.
@@ -76,7 +76,7 @@ impl Comm {
         self.allocated().any() && data.count.saturating_mul(data.of.size()) > DIRECT_BYTES
     }
 
-    /// Sends elements with gaps, or from memory that peers can access, and waits.
+    /// Sends elements with gaps, or elements in memory that peers can access, and waits.
     #[inline(never)]
     fn send_otherwise(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
         let len = data.bytes()?;

@@ -57,8 +57,8 @@ impl Comm {
         Ok(self.unless_in_vain(found, from)?.map(|matched| self.message(matched)))
     }
 
-    /// Returns the result of a probe, or an error if the sender is dead. Without it a polling caller would
-    /// never learn of the death.
+    /// Returns the result of a probe, or an error if there is none and the sender is dead. Otherwise a
+    /// program that polls would never learn of the death.
     fn unless_in_vain<T>(&self, found: Option<T>, from: From) -> Result<Option<T>> {
         // Relaxed: the engine then tells which rank died.
         if found.is_some() || !self.shared.any_failure.load(Ordering::Relaxed) {

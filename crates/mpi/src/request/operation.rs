@@ -1,5 +1,5 @@
-//! Operations behind a request that is more than a message: restarts, steps, and completion outside the
-//! engine.
+//! Operations of requests that are more than one message: operations that restart, that have steps, or that
+//! complete outside of the engine.
 
 use canele_engine::{Buffer, Completion, Pending};
 
@@ -10,7 +10,7 @@ use crate::{Class, Error, Result};
 
 /// A persistent operation.
 pub trait Again: Send {
-    /// Starts it; returns the request of this start.
+    /// Starts the operation; returns the request of this start.
     ///
     /// # Errors
     /// Fails like the operation itself.
@@ -79,8 +79,8 @@ pub trait Foreign: Send + Sync {
     }
     /// Handles the completion of a pending operation.
     fn step(&self, _pending: Pending, _ended: Completion) {}
-    /// Returns a counter that changes whenever the program has done a part. A wait reads it under the
-    /// engine's lock, so it must not lock.
+    /// Returns a counter that changes whenever the program has done a step. A wait reads it under the
+    /// engine's lock, so this function must take no lock.
     fn program_steps(&self) -> u32 {
         0
     }

@@ -1,7 +1,8 @@
 //! Categories (MPI 5.0, §15.3.9): the part of a name before its first underscore, if several names share it.
 //!
-//! `canele` holds all other categories, and all names that share no part with others. A numbered category
-//! lies in that of its common stem: `rail1` in `rail`. Categories are constant while a process runs.
+//! The category `canele` holds all other categories, and all names that share no part with others. A numbered
+//! category lies in that of its name without the number: `rail1` in `rail`. Categories are constant while a
+//! process runs.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

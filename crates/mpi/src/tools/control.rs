@@ -1,8 +1,8 @@
 //! Control variables (MPI 5.0, §15.3.6): the tunables, with their values in force.
 //!
 //! A value is written like an environment variable. It takes effect at the start of the rank, or at once if
-//! the rank can follow. Values that must be equal on all ranks are set before these join their job; the
-//! launcher compares them.
+//! the rank can apply it while it runs. Values that must be equal on all ranks are set before the ranks join
+//! their job; the launcher compares them.
 
 use std::sync::LazyLock;
 

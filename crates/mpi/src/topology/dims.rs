@@ -2,9 +2,9 @@
 
 use crate::{Result, fail};
 
-/// Fills the dimensions that are 0, so that the product of all is `nodes`. The new sizes are as equal as
-/// possible and do not increase. Among all choices it takes the smallest largest dimension, then the smallest
-/// second, and so on.
+/// Fills the dimensions that are 0, so that the product of all dimensions is `nodes`. The new sizes are as
+/// equal as possible and do not increase. Among all choices it takes the one whose largest dimension is
+/// smallest, then the one whose second dimension is smallest, and so on.
 ///
 /// # Errors
 /// Fails if a dimension is negative, or if the product of the given ones does not divide `nodes`.
@@ -40,7 +40,8 @@ fn balanced(n: u32, parts: usize) -> Vec<u32> {
     factors
 }
 
-/// Appends the factors, none above `limit`, with the smallest possible first one; returns true if they exist.
+/// Appends factors of which none exceeds `limit` and the first one is as small as possible. Returns true if
+/// they exist.
 fn split(n: u32, parts: usize, limit: u32, divisors: &[u32], factors: &mut Vec<u32>) -> bool {
     if parts == 1 {
         factors.extend((n <= limit).then_some(n));

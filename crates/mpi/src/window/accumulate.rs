@@ -12,7 +12,8 @@ use crate::Result;
 use crate::data::{Data, DataMut};
 use crate::request::Request;
 
-/// Largest number of bytes that are accumulated at once; others may be excluded from the elements meanwhile.
+/// Largest number of bytes that are accumulated at once. Others may be excluded from the elements during that
+/// time.
 const PIECE: usize = 64 << 10;
 
 impl Win {
@@ -41,7 +42,7 @@ impl Win {
         self.accumulate_elements(to, how, origin, result, tracked)
     }
 
-    /// [`Win::accumulate`] of elements that may be accessed.
+    /// Accumulates elements that may be accessed ([`Win::accumulate`]).
     fn accumulate_elements(
         &self,
         to: TargetData<'_>,

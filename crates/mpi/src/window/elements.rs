@@ -119,7 +119,7 @@ impl Accumulation {
 }
 
 impl ElementChange {
-    /// Returns true if it takes an operand of the origin.
+    /// Returns true if the operation has an operand of the origin.
     #[inline(always)]
     pub fn has_operand(self) -> bool {
         !matches!(self.rule, Rule::Keep)
@@ -186,9 +186,9 @@ impl Shape {
     }
 }
 
-/// Accumulates packed elements into the ranges of a target; writes the old values to `old` if it is wanted.
-/// `data` may be empty for an operation without an operand. The result tells if nothing was done because
-/// others change the elements.
+/// Accumulates packed elements into the ranges of a target. Writes the old values to `old` if it is given.
+/// `data` may be empty for an operation without an operand. The result says if nothing was done because
+/// another process changes the elements.
 ///
 /// # Errors
 /// Fails if the operation is not defined for the elements or `data` has incomplete elements.
@@ -268,8 +268,8 @@ fn change_wide(
     Ok(true)
 }
 
-/// Replaces an element by the second operand if it equals the first one byte for byte. Returns the old value;
-/// none if others change the elements and nothing was done.
+/// Replaces an element by the second operand if it equals the first one byte for byte. Returns the old value.
+/// Returns none if it has done nothing because another process changes the elements.
 pub(super) fn try_compare_and_swap(
     window: &Window<'_>,
     exclusion: &Exclusion<'_>,

@@ -31,15 +31,15 @@ pub(super) const STARTED: u8 = 1;
 pub(super) const SHARED: u8 = 2;
 /// The target is locked exclusively.
 pub(super) const EXCLUSIVE: u8 = 4;
-/// The target is locked without a lock, by a promise of the program.
+/// The program has promised that it needs no lock, so the target counts as locked without one.
 pub(super) const UNCHECKED: u8 = 8;
 /// The lock of the target was requested and may not be granted yet.
 pub(super) const ASKED: u8 = 16;
 
-/// The epochs of this process beside fences.
+/// The epochs of this process except fences.
 #[derive(Default)]
 pub(super) struct Epochs {
-    /// True if all targets are locked without a lock, by a promise of the program.
+    /// True if all targets count as locked without a lock, by a promise of the program.
     pub all_unchecked: bool,
     /// The targets of a started epoch.
     pub started: Option<Vec<usize>>,
@@ -69,7 +69,8 @@ impl Win {
         Ok(to)
     }
 
-    /// Returns true if an epoch with earlier accesses, or one for this target, permits accesses.
+    /// Returns true if accesses are permitted by a fence after which some were made, by a lock on all
+    /// targets, or by an epoch for this target.
     #[inline(always)]
     pub(super) fn may_access(&self, to: &WinTarget) -> bool {
         if self.epoch.load(Relaxed) & (FENCE | LOCK_ALL) != 0 {

@@ -1,4 +1,4 @@
-//! Exclusion of other processes that change elements of a member's part.
+//! Exclusion of other processes from the elements of a member's part.
 //!
 //! This module chooses the method: single elements are announced, long runs and wide elements are changed
 //! under a lock. The lock is that of [`canele_mem::element_lock`]; its words lie in the control region of the
@@ -16,7 +16,7 @@ use super::Win;
 use super::control::Control;
 use crate::Result;
 
-/// Length in bytes from which a run justifies reading all announcements.
+/// Length in bytes from which on a run is worth the reading of all announcements.
 const LONG_RUN: usize = 4 << 10;
 /// Length in bytes from which a run is long if no announcements must be read.
 const NEXT_RUN: usize = 256;
@@ -100,7 +100,7 @@ impl<'a> Exclusion<'a> {
         self.lock.try_hold_long(self.control.announcements(), &self.waiting)
     }
 
-    /// Returns true if this many bytes of elements should be changed by plain loops, and may be.
+    /// Returns true if plain loops may change this many bytes of elements, and are faster.
     pub fn suits_long(&self, bytes: usize, element_bytes: usize) -> bool {
         let is_long = bytes >= NEXT_RUN && (bytes >= LONG_RUN || self.lock.is_in_long_mode());
         is_long && !(self.this.words_by_verbs && element_bytes == WORD)
@@ -114,8 +114,8 @@ impl Win {
         self.excluding.enter(&self.control, self.excluding.lock(&self.control, target))
     }
 
-    /// Runs an operation under exclusion of others from a target's elements. It retries while another process
-    /// changes them, which is short.
+    /// Runs an operation that excludes other processes from a target's elements. It retries while another
+    /// process changes them, which takes only a short time.
     pub(super) fn atomically<T>(
         &self,
         target: usize,
@@ -123,7 +123,7 @@ impl Win {
     ) -> Result<T> {
         let engine = &self.comm.engine;
         let is_gone = |rank| is_gone(engine, rank);
-        // Deaths are detected in passes, and the process waited for may need this processor.
+        // Only a pass detects deaths, and the process waited for may need this processor.
         let relax = || {
             let _ = engine.poll();
             thread::yield_now();

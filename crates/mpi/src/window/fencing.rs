@@ -1,15 +1,15 @@
 //! Fences between plain stores to mapped windows and later accesses.
 //!
-//! A flush completes puts at the target: no access that begins after it may miss them. On x86-64, stores
+//! A flush completes puts at the target: every access that begins after it must see them. On x86-64, stores
 //! become visible in program order. So another rank that sees any later store, message, atomic operation or
-//! request of this rank also sees the stores before it. Only a later load could overtake them. A flush
+//! request of this rank also sees the stores before it. Only a later load could overtake the stores. A flush
 //! therefore leaves the fence to the next read of a window by this process, if no other fence precedes it. A
 //! program that reads its own part by plain loads calls `MPI_Win_sync` first, as it must to see updates of
-//! others (MPI 5.0, §12.7). In a window that programs share by plain loads and stores each flush fences
-//! (§12.2.3). On other processors each flush fences.
+//! others (MPI 5.0, §12.7). In a window that programs share by plain loads and stores, each flush issues a
+//! fence (§12.2.3). On other processors each flush issues a fence.
 //!
-//! One word serves all windows of the process, since a put to one may be followed by a read of another.
-//! Checked: `mpi-abi/tests/programs/flushes.c`.
+//! One word serves all windows of the process, since a put to one may be followed by a read of another. The
+//! program `mpi-abi/tests/programs/flushes.c` checks this.
 
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, fence};
 
@@ -19,7 +19,7 @@ const STORES_ARE_ORDERED: bool = cfg!(target_arch = "x86_64");
 /// True if mapped memory was accessed by plain loads or stores since the last fence.
 static UNFENCED: AtomicBool = AtomicBool::new(false);
 
-// Relaxed: one thread uses the word. If several threads use windows, each flush fences.
+// Relaxed: one thread uses the word. If several threads use windows, each flush issues a fence.
 
 /// Notes a plain store to mapped memory.
 #[inline(always)]
@@ -35,7 +35,7 @@ pub(super) fn change() {
     }
 }
 
-/// Notes a plain load from mapped memory; fences if earlier stores need it.
+/// Notes a plain load from mapped memory; issues a fence if earlier stores need it.
 #[inline(always)]
 pub(super) fn load() {
     match STORES_ARE_ORDERED {

@@ -10,8 +10,8 @@
 //! A member that wants a shared lock waits while a member is queued for an exclusive one. A waiter that
 //! receives a message takes the lock if it is free.
 //!
-//! If the owner's library keeps the lock, it is only requested. The request is sent together with the
-//! accesses behind it, and the owner carries them out after it has granted the lock.
+//! If the owner's library keeps the lock, this process only requests it. The request travels together with
+//! the accesses behind it, and the owner carries them out after it has granted the lock.
 
 use canele_engine::{Error as EngineError, Mode, RmaLockKind, Want};
 use canele_sys::atomic::Ordering::Relaxed;
@@ -172,7 +172,8 @@ impl Win {
         Ok(result?)
     }
 
-    /// Receives this many messages, sent already or soon, unless their sender dies.
+    /// Receives this many messages, which were sent already or will be sent soon. It does not wait for a
+    /// message of a dead sender.
     fn receive_told(&self, told: usize) -> Result<()> {
         for _ in 0..told {
             let want = Want { source: None, tag: Some(tag::LOCK) };

@@ -63,7 +63,7 @@ pub(super) struct MadeWindow {
     /// The mapping that holds its part of a shared window, and the offset there. The program has this address
     /// for the lifetime of the window.
     pub mapped: Option<(Arc<RegionMemory>, usize)>,
-    /// True if it may access other members' memory by verbs.
+    /// True if this member may access other members' memory by verbs.
     pub has_verbs: bool,
     pub regions: Vec<Arc<canele_engine::Region>>,
     pub pieces: Vec<ArenaPiece>,

@@ -81,7 +81,8 @@ impl<'a> MappedTarget<'a> {
         self.win.may_access(self.target)
     }
 
-    /// Announces a change of elements by atomic operations of the processor, if it is permitted now.
+    /// Announces a change of elements by atomic operations of the processor, if such changes are permitted
+    /// now.
     #[inline(always)]
     fn enter(&self) -> Option<Entered<'a>> {
         let (lock, announcement) = self.elements;

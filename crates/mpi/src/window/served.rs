@@ -27,9 +27,9 @@ use crate::op::{BuiltIn, Element};
 use crate::request::Request;
 use crate::{Result, fail};
 
-/// An access longer than this waits until a requested lock is granted. So does an access behind this many
-/// others, or one that reads. Owners buffer little for waiting origins. If the window is revoked meanwhile,
-/// no access is in progress in the program's memory.
+/// The length in bytes beyond which an access waits until a requested lock is granted. An access that reads,
+/// or one behind [`ASKED_ACCESSES`] others, waits, too. Owners buffer little for waiting origins. If the
+/// window is revoked meanwhile, no access is in progress in the program's memory.
 const ASKED_BYTES: usize = 4 << 10;
 const ASKED_ACCESSES: u64 = 32;
 /// Size of a request without its data, in bytes; a short request is sent eagerly.
@@ -165,8 +165,8 @@ impl Win {
         if self.is_served.load(Relaxed) { self.flush_served(&all, false) } else { Ok(()) }
     }
 
-    /// Waits for accesses to those targets that have any since the last flush: at both ends if `there`, else
-    /// at the origin.
+    /// Waits for accesses to those targets that have had any since the last flush. It waits until they are
+    /// complete at both ends if `there`, else at the origin.
     #[inline(never)]
     fn flush_served(&self, targets: &[usize], there: bool) -> Result<()> {
         let open = |target: &usize| Some((&self.targets[*target], self.targets[*target].served.open()?));
@@ -238,8 +238,9 @@ impl Win {
         Ok(result?)
     }
 
-    /// Waits for the grant of a requested lock if the next access must not queue behind it. This holds for a
-    /// long access, for one behind many, and for one that `has_memory` of the program.
+    /// Waits for the grant of a requested lock if the next access must not queue behind the request. This
+    /// holds for a long access, for one behind many others, and for one that accesses memory of the program
+    /// (`has_memory`).
     #[cold]
     fn limit_before_grant(&self, to: TargetData<'_>, has_memory: bool) -> Result<()> {
         let most = ASKED_BYTES.min(self.comm.engine.eager_bytes()?.saturating_sub(HEAD));

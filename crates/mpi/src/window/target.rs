@@ -78,8 +78,9 @@ pub(super) struct RegionPart {
     pub is_own: bool,
 }
 
-/// Maps a region of a rank of this host; only the first lane of this rank knows regions. A region made for a
-/// window is unmapped with it. A region of which the window has a part stays mapped until its owner drops it.
+/// Maps a region of a rank of this host. Only the first lane of this rank knows regions. A region made for a
+/// window is unmapped with the window. A region of which the window is a part stays mapped until its owner
+/// drops it.
 ///
 /// # Errors
 /// Fails if the region no longer exists or this process cannot map it.

@@ -24,7 +24,7 @@ pub(crate) struct Description {
     pub op: u64,
     /// The type signature of a rank's data.
     pub data: u64,
-    /// The type signature of data from the other group, between two groups.
+    /// The type signature of data from the other group of an intercommunicator.
     pub taken: u64,
     /// The type signature of this rank's part in the list of another rank.
     pub part: u64,
@@ -41,7 +41,7 @@ impl Description {
         Self { name, root: ANY, op: ANY, data: ANY, taken: ANY, part: ANY, expected, arguments }
     }
 
-    /// Sets the root; `rank` is this rank, which is the root between two groups for [`Root::Here`].
+    /// Sets the root. `rank` is this rank, which is the root of an intercommunicator for [`Root::Here`].
     pub fn root(mut self, root: Root, rank: usize) -> Self {
         let (number, text) = match root {
             Root::At(n) => (u64::from(n), format!("root {n}")),

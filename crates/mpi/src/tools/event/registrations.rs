@@ -1,7 +1,8 @@
-//! Registrations of tools for events, their callbacks, and the calls of these.
+//! Registrations of tools for events, their callbacks, and the calls of the callbacks.
 //!
 //! One thread at a time calls the callbacks, at the end of a call of the program and without any lock. A
-//! registration freed meanwhile gets no further event. Its last callback runs after the current event.
+//! registration that is freed during the calls gets no further event. Its last callback runs after the
+//! current event.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

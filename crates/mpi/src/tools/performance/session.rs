@@ -79,7 +79,7 @@ impl Handle {
         self.base = reading.of_counter(self.counter());
     }
 
-    /// Returns its initial value: the current level for a high-water mark, otherwise 0.
+    /// Returns the value with which a handle starts: the current level for a high-water mark, otherwise 0.
     fn first(&self, reading: &CounterReading) -> u64 {
         self.variable.mark().map_or(0, |mark| reading.of_counter(MARKS[mark].1))
     }
@@ -217,7 +217,7 @@ impl PerformanceSessions {
         Ok(value)
     }
 
-    /// Updates the high-water marks of all handles, since the next reading does not include these peaks.
+    /// Updates the high-water marks of all handles, since the next reading does not contain these peaks.
     fn note_peaks(&mut self, reading: &CounterReading) {
         self.sessions
             .values_mut()
