@@ -10,7 +10,7 @@ use crate::say;
 pub const PROTOCOLS: [&str; 6] = ["short", "eager", "streamed", "direct", "put", "local"];
 
 /// Returns the jobs of the user whose launchers run on this host, in the order of the launchers' processes.
-/// Prints the errors of others.
+/// Prints the errors about other jobs.
 pub fn running() -> Vec<JobReport> {
     let found = query_jobs();
     found.errors.iter().for_each(|error| say(&error.to_string()));

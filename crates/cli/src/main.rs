@@ -1,9 +1,9 @@
 //! The command `canele`: runs parallel programs, shows the machine and running jobs, measures, demonstrates,
 //! and simulates.
 //!
-//! Owns the command line and the exit statuses: 0, the first failing rank's, 128 + n for signal n,
-//! 2 for wrong usage; under the names of MPI's commands it is those. Every message of the command itself goes to standard error and starts
-//! `canele: `.
+//! Owns the command line and the exit statuses: 0, the first failing rank's, 128 + n for signal n, 2 for
+//! wrong usage. Under the names of MPI's commands, the statuses are those of these commands. Every message of
+//! the command itself goes to standard error and starts with `canele: `.
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -1,7 +1,7 @@
 //! `mpichversion`: the version query of MPICH's command of this name, answered for Canelé's library with
 //! MPICH's ABI.
 //!
-//! Owns those lines. Never loads the library.
+//! Owns the lines of the answer. Never loads the library.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
-//! `canele why [JOB]`: what each rank of a running job waits for, and what follows from it.
+//! `canele why [JOB]`: prints the wait of each rank of a running job, and the conclusion from all waits.
 //!
-//! Owns which job is meant where none is named, and how the answer is printed. What ranks wait for is asked of the launcher, and the
-//! conclusion is drawn by `canele_launch::why`.
+//! Owns the choice of the job if none is named, and the output. The launcher is asked for the waits, and
+//! `canele_launch::why` draws the conclusion.
 
 use std::process::ExitCode;
 use std::thread;
@@ -11,11 +11,11 @@ use canele_launch::{JobReport, RankReport, query_job, why};
 
 use crate::{jobs, print, say};
 
-/// How often a launcher is asked while ranks do not answer.
+/// The number of times that a launcher is asked while ranks do not answer.
 const TRIES: u32 = 4;
-/// How long a launcher is asked again.
+/// The time for which a launcher is asked again.
 const MOST_TIME: Duration = Duration::from_secs(3);
-/// Between two questions.
+/// The pause between two requests.
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
 /// Arguments of `canele why`.
@@ -58,7 +58,7 @@ pub fn main(arguments: &WhyArguments) -> ExitCode {
     }
 }
 
-/// Asks a launcher again if ranks did not come by in time: on a machine with much to do they may need longer.
+/// Asks a launcher again if ranks did not report in time: on a busy machine they may need longer.
 fn complete(mut report: JobReport) -> JobReport {
     let until = Instant::now() + MOST_TIME;
     for _ in 1..TRIES {
@@ -67,14 +67,14 @@ fn complete(mut report: JobReport) -> JobReport {
             break;
         }
         thread::sleep(BETWEEN_TRIES);
-        // The job may have ended since.
+        // The job may have ended meanwhile.
         let Ok(next) = query_job(report.job) else { break };
         report = next;
     }
     report
 }
 
-/// The job of the user on this host, if there is one alone.
+/// Returns the job of the user on this host, if there is exactly one.
 fn only_job() -> Result<JobReport, String> {
     let mut found = jobs::running();
     if found.len() > 1 {

@@ -10,7 +10,7 @@ use canele_chart::{FONT, LABEL, LIMIT, PlotArea, ours, range, size};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// The axes explain the marks: a legend would cover one of the rows.
+/// The explanation of the marks, written on the axes: a legend would cover one of the rows.
 const MILLIONS: &str = "per second, in millions (median); grey: the limit named beside the bar";
 const TIME: &str = "time (median); grey: the limit named beside the bar";
 const ROW_PIXELS: u32 = 30;
@@ -21,8 +21,8 @@ pub fn height(report: &Report) -> u32 {
     AROUND_PIXELS + ROW_PIXELS * rows(report).len().max(2) as u32
 }
 
-/// Returns the rows with times or rates of the first row's kind; the share of a processor has no place beside
-/// them.
+/// Returns the rows with times or rates of the first row's kind. The picture has no axis for the share of a
+/// processor.
 fn rows(report: &Report) -> Vec<&Line> {
     let first = report.lines.iter().find(|line| figure(line).is_some()).map(|line| line.figure);
     report.lines.iter().filter(|line| Some(line.figure) == first && figure(line).is_some()).collect()

@@ -5,17 +5,18 @@ use crate::run::Wait;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The suffixes of sizes, for messages.
+/// The suffixes of message sizes, as error texts name them.
 pub const COUNT_NAMES: &str = "K or M";
 
-/// Largest bytes of a message that travels as one cell, with its header; its limit is one line.
+/// Bytes of the largest message that fits in one cell with its header; its limit is that of one cache line.
 pub const CELL_BYTES: usize = 48;
-/// Bytes from which on private memory is compared with the stream of pieces, and regions with one or two
-/// copies.
+/// The size from which on messages in private memory are compared with the stream of pieces, and those in
+/// regions with one or two copies.
 const LARGE_BYTES: usize = 64 << 10;
-/// Largest message that workloads choose themselves, and so the largest limit measured for them.
+/// Bytes of the largest message of any workload without requested sizes, and so of the largest limit measured
+/// for it.
 pub const COPY_LIMIT_BYTES: usize = 4 << 20;
-/// Batches per round, so that slow ones are noticed.
+/// Batches per round; the percentiles show single slow batches.
 pub const BATCHES: u32 = 20;
 /// Bytes that one round of large messages moves in one direction.
 const ROUND_BYTES: usize = 1 << 26;
@@ -97,7 +98,7 @@ impl Task {
     }
 }
 
-/// The meaning of a case's figure, and so its output and comparison.
+/// The meaning of a case's figure, which decides its unit and its comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Figure {
     /// The time of one operation.

@@ -83,7 +83,7 @@ pub fn run_each(
 }
 
 fn run(task: &Task, place: &HostOptions, bar: &ProgressBar) -> Result<Report, Failure> {
-    // Without its own sizes a task measures up to the largest size of any workload.
+    // A task without requested sizes measures the limits up to the largest size of any workload.
     let largest_bytes = task.bytes.iter().copied().max().unwrap_or(COPY_LIMIT_BYTES);
     let (reader, writer) = std::io::pipe()?;
     let shape = MeasuredSizes { ranks: task.ranks, largest_bytes };

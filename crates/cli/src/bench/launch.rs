@@ -16,7 +16,7 @@ use crate::run::HostOptions;
 /// The signals by which a user ends a program: SIGHUP, SIGINT, SIGQUIT, SIGTERM.
 const ENDING: [u8; 4] = [1, 2, 3, 15];
 
-/// A signal has ended the job: no other one may be started.
+/// The error that a signal has ended the job, so that no other job must be started.
 #[derive(Debug, thiserror::Error)]
 #[error("the job was ended by signal {0}")]
 pub struct EndedBySignal(u8);

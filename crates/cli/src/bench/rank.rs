@@ -54,10 +54,10 @@ fn run(order: &str) -> Result<(), Failure> {
     })
 }
 
-/// Opens the segment that the command left open for its ranks again.
+/// Opens again the segment that the command left open for its ranks.
 ///
 /// # Errors
-/// There is none, because a user has started this process.
+/// Fails if there is no such segment, because a user has started this process.
 pub fn inherited_segment(fd: RawFd) -> Result<Segment, Failure> {
     let open = OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{fd}"));
     let file = open.map_err(|error| {

@@ -177,8 +177,9 @@ impl Report {
         self.lines.iter_mut().for_each(|line| line.row.rails.clone_from(&rails));
     }
 
-    /// Adds the rows of another job of the same benchmark. For a limit measured by both, the later job's
-    /// value is kept: jobs are ordered by ranks, and `flags` is wanted for the most.
+    /// Adds the rows of another job of the same benchmark. If both jobs measured a limit, the later job's
+    /// value is kept: jobs are ordered by their numbers of ranks, and the value of `flags` for the most ranks
+    /// is wanted.
     pub fn join(&mut self, other: Report) {
         self.lines.extend(other.lines);
         let mut limits: BTreeMap<Limit, f64> = self.limits.drain(..).collect();

@@ -1,7 +1,7 @@
 //! The rounds: limit, Canelé, limit, Canelé …, so that a drift of the machine affects both.
 //!
-//! Every rank runs the same cases in the same order; rank 0's clock counts. This module does not know the
-//! workloads.
+//! Every rank runs the same cases in the same order. Times are measured with rank 0's clock. This module does
+//! not know the workloads.
 
 use super::Failure;
 use super::bare::Bare;
@@ -152,7 +152,7 @@ fn warm_up(work: &mut dyn Workload, bare: &mut dyn Bare, sample: &Sample) -> Res
     for (case, _) in &sample.cases {
         work.batch(case)?;
     }
-    // Rank 0 decides, so that all leave together.
+    // Rank 0 decides, so that all ranks leave the loop together.
     while bare.agree(u64::from(begin.elapsed() < WARM_UP))? == 1 {
         bare.stir()?;
     }

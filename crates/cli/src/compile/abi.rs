@@ -5,7 +5,7 @@ use canele_mpi_tables::Abi;
 
 /// The option that chooses an ABI.
 pub const ABI_OPTION: &str = "-abi=";
-/// The variable that chooses one if no option does.
+/// The variable that chooses an ABI if no option does.
 pub const ABI_VARIABLE: &str = "CANELE_ABI";
 
 /// The user's names of the ABIs. They are also names of folders of headers and of link names.
@@ -27,7 +27,8 @@ pub fn abi_name(abi: Abi) -> &'static str {
     ABI_NAMES.iter().find(|(_, named)| *named == abi).map_or("standard", |&(name, _)| name)
 }
 
-/// Returns the folder in which the link name of an ABI lies, beside that of the standard's.
+/// Returns the folder in which the link name of an ABI lies, below the folder of the standard ABI's link
+/// name.
 pub fn abi_folder(abi: Abi) -> Option<&'static str> {
     (abi != Abi::Standard).then(|| abi_name(abi))
 }

@@ -36,7 +36,7 @@ impl Language {
         }
     }
 
-    /// Returns the variables that name the compiler; the first one that is set counts.
+    /// Returns the variables that name the compiler; the first one that is set is used.
     pub fn variables(self) -> &'static [&'static str] {
         match self {
             Language::C => &["CANELE_CC", "MPICH_CC", "OMPI_CC", "I_MPI_CC"],
@@ -65,7 +65,7 @@ impl Language {
         }
     }
 
-    /// Returns the default compilers; the first one that exists counts.
+    /// Returns the default compilers; the first one that exists is used.
     pub fn default_compilers(self) -> &'static [&'static str] {
         match self {
             Language::C => &["cc"],
@@ -76,9 +76,9 @@ impl Language {
 }
 
 impl CompilerChoice {
-    /// Takes the options out of `words` and completes them by the values of `variable`; an empty variable
-    /// counts as unset. The last one of several options counts. `installed` is the file that names the ABI of
-    /// the installation, and that name.
+    /// Takes the options out of `words` and completes them by the values of `variable`. An empty variable is
+    /// treated as unset. The last one of several options is used. `installed` is the file that names the ABI
+    /// of the installation, and that name.
     ///
     /// # Errors
     /// Returns a text for an option without a value, or for an unknown ABI.
@@ -115,8 +115,8 @@ impl CompilerChoice {
     }
 }
 
-/// Takes the option of an ABI out of `words`. Without one the variable counts, and without both the
-/// installation's file.
+/// Takes the option of an ABI out of `words`. Without the option the variable decides; without both the
+/// installation's file decides.
 fn abi(
     language: Language,
     words: &mut Vec<OsString>,

@@ -2,7 +2,7 @@
 //! compiler with flags for MPI.
 //!
 //! Owns the choice of the compiler. The process becomes the compiler, so its exit status is the compiler's.
-//! Never reads a source, never changes a word of the compiler's.
+//! Never reads a source, and never changes a word that is meant for the compiler.
 
 mod abi;
 mod compiler;
@@ -31,8 +31,8 @@ use line::{Needs, compile_flags, joined, link_flags};
 use profiling::ProfilingFlags;
 use query::{Query, typed};
 
-/// The variable that a wrapper sets for its compiler. A wrapper that finds it was started as another one's
-/// compiler. MPICH's wrappers do the same.
+/// The variable that a wrapper sets for its compiler. By it a wrapper detects that it was started as the
+/// compiler of another wrapper. MPICH's wrappers do the same.
 const RECURSION: &str = "MPICH_RECURSION_CHECK";
 
 /// Arguments of `canele cc`, `canele c++` and `canele fortran`: all are the compiler's, whatever they are.
@@ -44,7 +44,7 @@ pub struct CompileArguments {
 }
 
 impl CompileArguments {
-    /// Returns the words.
+    /// Returns the arguments as words.
     pub fn words(self) -> Vec<OsString> {
         self.words
     }

@@ -20,7 +20,8 @@ pub struct ProfilingFlags {
     pub after: Vec<OsString>,
 }
 
-/// Prints the words of a file's variables, one on each line. What the file prints goes to standard error.
+/// A shell script that prints the words of a file's variables, one on each line. The file's own output goes
+/// to standard error.
 const READ: &str = "set -f; PROFILE_INCPATHS= PROFILE_PRELIB= PROFILE_POSTLIB=; . \"$0\" >&2
     printf '%s\\n' $PROFILE_INCPATHS -- $PROFILE_PRELIB -- $PROFILE_POSTLIB";
 

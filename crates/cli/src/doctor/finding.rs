@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// The fact is as it should be.
+    /// The fact causes no problem.
     Ok,
-    /// Jobs run, but slower or with less than the machine offers, or something misleads.
+    /// Jobs run, but slower or with less than the machine offers; or the fact misleads users.
     Remark,
-    /// Jobs do not run, or not all of them.
+    /// Jobs do not run, or some of them do not.
     Problem,
 }
 
 impl Level {
-    /// Returns its word.
+    /// Returns the word for the level.
     pub fn word(self) -> &'static str {
         match self {
             Level::Ok => "ok",

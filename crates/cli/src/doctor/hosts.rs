@@ -80,7 +80,7 @@ fn between(survey: &Survey) -> Vec<Finding> {
     found
 }
 
-/// Returns the finding whether all hosts of a rail reach each other over it.
+/// Returns the finding on whether all hosts of a rail reach each other over it.
 fn of_rail(survey: &Survey, rail: usize) -> Finding {
     let what = format!("rail tcp {}", rail + 1);
     let links: Vec<&ProbedLink> = survey.links.iter().filter(|link| link.rail == rail).collect();

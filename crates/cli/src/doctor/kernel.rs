@@ -45,7 +45,7 @@ fn fences() -> Finding {
     }
 }
 
-/// Returns the finding whether a rank can read the memory of another one.
+/// Returns the finding on whether a rank can read the memory of another one.
 fn single_copy(tunables: &Tunables) -> Finding {
     let what = "single copy";
     if tunables.single_copy == "never" {
@@ -68,7 +68,7 @@ fn single_copy(tunables: &Tunables) -> Finding {
     remark(what, value, remedy)
 }
 
-/// Tries a read between two processes that have this one as their parent, like ranks their launcher.
+/// Tries a read between two processes whose parent is this one, as a launcher is the parent of ranks.
 fn peers_read_each_other() -> Option<bool> {
     let executable = std::env::current_exe().ok()?;
     let peer = || {
@@ -87,7 +87,7 @@ fn peers_read_each_other() -> Option<bool> {
     Some(status?.success())
 }
 
-/// Runs a process whose memory is read (without words), or one that tries to read it.
+/// Runs a process whose memory is read (without words), or one that tries to read that memory.
 pub fn peer_main(words: &[u64]) -> ExitCode {
     if let [pid, address, word] = *words {
         let proof = Proof { pid: pid as u32, address, word };

@@ -141,7 +141,7 @@ fn of_first_python() -> Vec<Finding> {
     first.map(|path| python::examine(&path)).unwrap_or_default()
 }
 
-/// Runs the part of a host that `canele doctor` asks.
+/// Runs the part of `canele doctor` on another host.
 pub fn host_main() -> ExitCode {
     let examine =
         |request: &ProbeRequest| serde_json::to_value(of_machine(request, false)).unwrap_or_default();

@@ -23,7 +23,7 @@ const MOST_NAMED: usize = 6;
 /// Largest length of a script that calls the command.
 const LONGEST_SCRIPT: u64 = 4096;
 
-/// Examines everything; commands only if a user types them.
+/// Examines all of these; commands only if a user types them on this machine.
 pub fn examine(has_user: bool) -> Vec<Finding> {
     let mut found: Vec<Finding> = has_user.then(|| commands(&path_folders())).into_iter().collect();
     found.extend([preloaded(), searched(), cached(), variables()]);
@@ -64,7 +64,8 @@ fn commands(folders: &[PathBuf]) -> Finding {
     }
 }
 
-/// Returns true for the command itself under any name, and for a script that calls the one beside it.
+/// Returns true for the command `canele` itself under any name, and for a script that calls the one beside
+/// it.
 fn is_own_command(path: &Path) -> bool {
     let Ok(file) = fs::canonicalize(path) else { return false };
     if file.file_name() == Some(OsStr::new("canele")) {
@@ -147,7 +148,7 @@ fn is_theirs(path: &Path) -> bool {
     is_mpi_library(&name) && !is_own_library(path)
 }
 
-/// Returns true for another MPI's library with a name by which programs look for Canelé's.
+/// Returns true for another MPI's library whose name programs use to find Canelé's.
 fn is_in_the_way(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     [SONAME, MPICH_SONAME, OPENMPI_SONAME].iter().any(|own| name == OsStr::new(own)) && is_theirs(path)

@@ -28,7 +28,7 @@ pub const OPERATIONS: [(&str, Operation); 11] = [
     ("exscan", Operation::Exscan),
 ];
 
-/// Bytes of an element: those of a double.
+/// Bytes of an element, which is a double.
 pub const ELEMENT_BYTES: usize = 8;
 
 /// A collective of all ranks of a job.
@@ -39,7 +39,7 @@ pub struct PlannedCollective<'a> {
     pub bytes: usize,
     /// The number of ranks; by default the number of processors.
     pub ranks: Option<u32>,
-    /// The number of hosts that have them, in blocks.
+    /// The number of hosts on which the ranks lie, in blocks.
     pub hosts: u32,
 }
 

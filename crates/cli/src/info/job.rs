@@ -18,7 +18,7 @@ pub struct Show {
     pub counters: bool,
     /// With the counters, those that are zero everywhere.
     pub zeros: bool,
-    /// The rails to their peers, and the state of these.
+    /// The rails to their peers, and the state of the rails.
     pub rails: bool,
     /// The only rank to show.
     pub rank: Option<u32>,

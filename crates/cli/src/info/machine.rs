@@ -26,7 +26,7 @@ pub struct Machine {
     kernel: String,
     /// Interfaces that a job on several hosts would use here.
     interfaces: Vec<String>,
-    /// The reason why there is none.
+    /// The reason why there is no such interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_interface: Option<String>,
     jobs: Vec<RunningJob>,

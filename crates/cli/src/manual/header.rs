@@ -1,7 +1,7 @@
 //! Reads the header of the interface for C: its introduction, and each declaration that has a comment.
 //!
-//! Knows the regular form that the header's generator writes, and no other C: a comment between lines `/**` and `*/` stands above
-//! its declaration, and a declaration ends at the end of a line.
+//! It understands only the regular form that the header's generator writes. A comment between lines `/**` and
+//! `*/` stands above its declaration. A declaration ends at the end of a line.
 
 /// The header as it is installed.
 pub const TEXT: &str = include_str!("../../../capi/include/canele.h");
@@ -20,12 +20,12 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// True for a function, false for a type or a constant.
+    /// Returns true for a function, false for a type or a constant.
     pub fn is_function(&self) -> bool {
         !self.is_constant() && !self.code.starts_with("typedef") && self.code.contains('(')
     }
 
-    /// True for a name of a number, which is no type and no function.
+    /// Returns true for a constant (`#define`), which is no type and no function.
     pub fn is_constant(&self) -> bool {
         self.code.starts_with('#')
     }
@@ -37,7 +37,7 @@ pub fn introduction(header: &str) -> Vec<String> {
     paragraphs(comment.map_or("", |(text, _)| text).lines())
 }
 
-/// Returns the declarations of a header, or of what stands between the braces of one of them.
+/// Returns the declarations in a header, or in the text between the braces of a declaration.
 pub fn declarations(text: &str) -> Vec<Declaration> {
     let mut lines = text.lines();
     let mut found = Vec::new();
@@ -50,7 +50,7 @@ pub fn declarations(text: &str) -> Vec<Declaration> {
     found
 }
 
-/// The text of a comment's lines, an item for each paragraph.
+/// Returns the paragraphs of a comment, made of its lines.
 fn paragraphs<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut paragraphs = vec![String::new()];
     for line in lines {
@@ -67,7 +67,7 @@ fn paragraphs<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     paragraphs
 }
 
-/// Takes the lines of one declaration; none is left of it.
+/// Takes the lines of one declaration from `lines`; returns none if it has no name.
 fn declaration<'a>(comment: Vec<String>, lines: &mut impl Iterator<Item = &'a str>) -> Option<Declaration> {
     let (mut code, mut body) = (Vec::new(), Vec::new());
     let (mut depth, mut is_comment, mut is_conditional) = (0_usize, false, false);
@@ -106,13 +106,13 @@ fn declaration<'a>(comment: Vec<String>, lines: &mut impl Iterator<Item = &'a st
     })
 }
 
-/// True once all parentheses are closed: a line of arguments may end with a comma.
+/// Returns true once all parentheses are closed: a line of arguments may end with a comma.
 fn is_complete(code: &[&str]) -> bool {
     let count = |sign| code.iter().map(|line| line.matches(sign).count()).sum::<usize>();
     count('(') == count(')')
 }
 
-/// The name that a declaration gives.
+/// Returns the name that a declaration declares.
 fn name(code: &str) -> Option<&str> {
     let is_sign = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
     let before = |sign: char| code.split(sign).next().unwrap_or(code);

@@ -1,6 +1,7 @@
-//! The man pages of the interface for C, made of the comments of its header.
+//! The man pages of the interface for C, made from the comments of its header.
 //!
-//! Owns which page each declaration is on. A page has the functions of one kind; each function's name leads to its page.
+//! Owns the distribution of declarations over pages. A page has the functions of one kind, and each
+//! function's name leads to its page.
 
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
@@ -10,11 +11,11 @@ use super::{link, source, verbatim};
 /// The section of the manual for functions of C.
 const SECTION: &str = "3";
 
-/// A page, and what it is of.
+/// A page: its name, its summary, and the names that belong to it.
 struct FunctionPage {
     name: &'static str,
     summary: &'static str,
-    /// The beginnings of the names on it. The page with the longest beginning of a name has it.
+    /// The beginnings of the names on the page. A name belongs to the page with the longest beginning of it.
     beginnings: &'static [&'static str],
 }
 
@@ -109,7 +110,7 @@ pub fn pages() -> Vec<(String, Vec<u8>)> {
     pages
 }
 
-/// True if the page has the declaration of this name.
+/// Returns true if the declaration of this name belongs to the page.
 fn is_on(page: &FunctionPage, name: &str) -> bool {
     let longest = |page: &FunctionPage| {
         page.beginnings
@@ -121,7 +122,7 @@ fn is_on(page: &FunctionPage, name: &str) -> bool {
     longest(page).is_some() && longest(page) == PAGES.iter().filter_map(longest).max()
 }
 
-/// The names of functions and types, by which a reader looks for a page.
+/// Returns the names of functions and types, by which a reader looks for a page.
 fn names<'a>(declarations: &'a [&Declaration]) -> impl Iterator<Item = &'a str> {
     declarations.iter().filter(|declaration| !declaration.is_constant()).map(|declaration| &*declaration.name)
 }
@@ -144,7 +145,7 @@ fn end(mut roff: Roff, but: &str) -> Vec<u8> {
     roff.to_roff().into_bytes()
 }
 
-/// The page of the whole interface: the introduction of the header.
+/// Returns the page of the whole interface, with the introduction of the header.
 fn overview() -> Vec<u8> {
     let mut roff = begin("canele", "canele", "message passing between processes, for C and C++");
     verbatim(
@@ -153,7 +154,7 @@ fn overview() -> Vec<u8> {
     );
     roff.control("SH", ["DESCRIPTION"]);
     for paragraph in header::introduction(header::TEXT) {
-        // The head of the header is for developers.
+        // The first part of the header's introduction is for developers.
         if !paragraph.contains("CANELE_UPDATE") {
             roff.control("PP", []);
             roff.text(inlines(&paragraph));
@@ -168,7 +169,7 @@ fn overview() -> Vec<u8> {
     end(roff, "canele")
 }
 
-/// The page of the functions, types and constants of one kind.
+/// Returns the page of the functions, types and constants of one kind.
 fn text_of(page: &FunctionPage, declarations: &[&Declaration]) -> Vec<u8> {
     let others = names(declarations).filter(|name| *name != page.name);
     let all: Vec<&str> = std::iter::once(page.name).chain(others).collect();
@@ -191,7 +192,7 @@ fn text_of(page: &FunctionPage, declarations: &[&Declaration]) -> Vec<u8> {
     end(roff, page.name)
 }
 
-/// A part of the page with the comment of a declaration, and those of its members.
+/// Adds the comment of a declaration to the page, and those of its members.
 fn describe(roff: &mut Roff, declaration: &Declaration) {
     roff.control("SS", [&*declaration.name]);
     // An enumeration is shown by the list of its numbers.
@@ -208,7 +209,7 @@ fn describe(roff: &mut Roff, declaration: &Declaration) {
     declaration.members.iter().for_each(|member| list(roff, member));
 }
 
-/// A name of a list with its comment below.
+/// Adds a name to a list, with its comment below.
 fn list(roff: &mut Roff, declaration: &Declaration) {
     roff.control("TP", []);
     let number = declaration.code.split_once('=').map(|(_, number)| format!(" ({})", number.trim()));
@@ -216,7 +217,7 @@ fn list(roff: &mut Roff, declaration: &Declaration) {
     roff.text(inlines(&declaration.comment.join(" ")));
 }
 
-/// A text in which arguments stand between backticks.
+/// Converts a text in which arguments stand between backticks.
 fn inlines(text: &str) -> Vec<Inline> {
     let parts = text.split('`').enumerate().filter(|(_, part)| !part.is_empty());
     parts.map(|(at, part)| if at % 2 == 1 { italic(part) } else { roman(part) }).collect()

@@ -1,7 +1,7 @@
 //! The man pages of the command, of MPI's commands and of the interface for C, made from the definitions of
 //! the arguments, the texts of `--help` and the header.
 //!
-//! Owns the list of pages. `scripts/install` and the packages have them written.
+//! Owns the list of pages. `scripts/install` and the packages write them by this module.
 
 mod header;
 mod interface;
@@ -39,7 +39,7 @@ fn all_pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(pages()?.into_iter().chain(interface::pages()).collect())
 }
 
-/// Writes a page into the folder of its section, which the name of its file ends with.
+/// Writes a page into the folder of its section, with which the name of its file ends.
 fn write_page(folder: &Path, name: &str, page: &[u8]) -> io::Result<()> {
     let section = name.rsplit('.').next().unwrap_or(SECTION);
     let folder = folder.join(format!("man{section}"));

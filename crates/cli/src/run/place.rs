@@ -77,7 +77,7 @@ impl HostOptions {
         Ok(self.named_hosts()?.as_deref().map(capacity).transpose()?.flatten())
     }
 
-    /// Returns the numbers of ranks that the named hosts have, added, if all of them are this host.
+    /// Returns the sum of the named hosts' numbers of ranks, if all of these hosts are this one.
     ///
     /// # Errors
     /// Returns a text if `ranks` ranks do not fit.

@@ -24,7 +24,7 @@ pub fn main(asked: &Campaign) -> ExitCode {
             "--faults deaths,packets: ranks do not die where packets go wrong; ask for one of the two",
         );
     }
-    // A program that panics has failed; that is reported once, below.
+    // A program that panics has failed; the failure is reported once, below.
     std::panic::set_hook(Box::new(|_| {}));
     let style = ProgressStyle::with_template("[{bar:40}] {pos}/{len} seeds, {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar());

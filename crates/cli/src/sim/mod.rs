@@ -1,7 +1,7 @@
 //! `canele sim`: simulated networks.
 //!
 //! Owns the options and the output of simulations, and the driver of many ranks (`scale`). The crate
-//! `canele_sim` decides what campaigns simulate and what is correct there.
+//! `canele_sim` decides which programs campaigns simulate and which results are correct.
 
 mod arguments;
 mod campaign;

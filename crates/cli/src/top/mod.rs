@@ -3,7 +3,8 @@
 //! ```text
 //! launchers ──▶ JobReport ──▶ rates (what has changed since the last report) ──▶ table ──▶ the terminal (screen), or printed once
 //! ```
-//! Owns the pace and the choice of jobs. Their launchers report the activity and the counters of ranks.
+//! Owns the interval between looks and the choice of jobs. The jobs' launchers report the activity and the
+//! counters of ranks.
 
 mod rates;
 mod screen;
@@ -57,7 +58,7 @@ fn pause(text: &str) -> Result<Duration, String> {
     if (0.05..=3600.0).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
 }
 
-/// Shows the jobs until a key ends it, or the named jobs have ended.
+/// Shows the jobs until the user presses a key to end, or the named jobs have ended.
 pub fn main(arguments: &TopArguments) -> ExitCode {
     let mut rates = Rates::default();
     let mut look = || look(&arguments.jobs, &mut rates);
@@ -96,7 +97,7 @@ fn look(named: &[u32], rates: &mut Rates) -> Result<Vec<JobRates>, String> {
     Ok(rates.since_the_last(reports))
 }
 
-/// Looks twice, because the second look needs a first one for comparison.
+/// Looks twice, because rates are differences of two looks.
 fn twice(
     pause: Duration,
     look: &mut impl FnMut() -> Result<Vec<JobRates>, String>,
@@ -118,7 +119,7 @@ fn print_lines(
             return Ok(());
         }
         thread::sleep(arguments.every);
-        // On an error the named jobs have ended.
+        // An error means that the named jobs have ended.
         match look() {
             Ok(now) => jobs = now,
             Err(_) => return Ok(()),

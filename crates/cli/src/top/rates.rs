@@ -85,7 +85,7 @@ impl Rates {
     fn of_rank(&mut self, job: u32, seconds: f64, rails: usize, report: RankReport) -> RankRates {
         let key = (job, report.rank);
         let earlier = self.last.get(&key);
-        // The old report of a rank without a new one is kept: the next difference covers the whole time.
+        // If a rank has no new report, its old one is kept: the next difference covers the whole time.
         let moves = earlier
             .filter(|(then, _)| report.current && seconds > *then)
             .map(|(then, earlier)| moved(earlier, &report, seconds - then, rails));

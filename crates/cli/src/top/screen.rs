@@ -14,7 +14,7 @@ use super::table::{self, RowOrder, TopRow};
 
 const KEYS: &str = "q ends · r w m sort by rank, waiting, moved · arrows scroll";
 
-/// Shows the result of each look until a key ends it.
+/// Shows the result of each look until the user presses a key to end.
 ///
 /// # Errors
 /// The terminal cannot be used, or the named jobs have ended.
@@ -60,7 +60,7 @@ fn run(
 }
 
 impl View {
-    /// Handles a key; returns false for the key that ends it.
+    /// Handles a key; returns false for a key that ends the display.
     fn handle(&mut self, event: &Event) -> bool {
         let Event::Key(key) = event else { return true };
         if key.kind == KeyEventKind::Release {

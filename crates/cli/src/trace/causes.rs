@@ -1,13 +1,14 @@
-//! Causes: where waits begin.
+//! The causes of waits: the ranks and places at which waits originate.
 //!
 //! ```text
 //!   rank 1  ══ computes ══╗                        rank 3 waits for 2, which waits for 1, which computes longer:
 //!   rank 2  ── waits ─────╚═▶ sends ══╗            all of both waits is the cost of what rank 1 computes
 //!   rank 3  ── waits ─────────────────╚═▶
 //! ```
-//! A wait for a late thread is compared with what both threads did since they were last in step. What the late one did in excess of the
-//! other one is why it was late: if it computed longer, that is a cause; if it waited longer, the causes of those waits are those of this one, too.
-//! Waits are looked at in the order of their ends, so each wait that another one depends on is explained before it.
+//! A wait for a late thread is explained by comparing both threads since they were last in step. The late
+//! thread spent more time than the waiting one with some activity. If it computed longer, that is a cause. If
+//! it waited longer, the causes of those waits are causes of this one, too. The waits are explained in the
+//! order of their ends, so each wait that another one depends on is explained first.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,25 +18,26 @@ use super::recorded::Trace;
 use super::timeline::{Activity, ThreadTimeline, Timeline};
 use super::waits::{self, WaitInterval, WaitReason};
 
-/// Causes that are kept of a wait; smaller ones count as unknown.
+/// The number of causes that are kept for a wait; smaller ones are counted as unknown.
 const MOST_ORIGINS: usize = 12;
-/// Pieces of a thread that are compared, and releases that are looked back for.
+/// The most pieces of a thread that are compared; and, next, the most earlier releases that are examined.
 const MOST_PIECES: usize = 2048;
 const MOST_RELEASES: usize = 16;
-/// The least share of a wait that its thread has computed since the moment from which both threads are compared.
+/// The least time, as a share of a wait, that its thread must have computed since the moment from which both
+/// threads are compared.
 const LEAST_COMPUTED: f64 = 0.1;
 
 /// The kind of a cause.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CauseKind {
-    /// A rank computes longer than those that wait for it.
+    /// A rank computes longer than the ranks that wait for it.
     Computes,
-    /// A rank is longer in a call of the library.
+    /// A rank spends longer in a call of the library.
     Library,
     /// A message of a rank is on its way.
     Transfer,
-    /// The trace does not say.
+    /// The trace does not contain the reason.
     Unknown,
 }
 
@@ -47,20 +49,20 @@ struct Origin {
     place: u32,
 }
 
-/// A cause with what it costs. Times are in µs.
+/// A cause and its cost. Times are in µs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cause {
     pub rank: u32,
     pub kind: CauseKind,
-    /// The call before which the rank computes, or in which it is.
+    /// The call before which the rank computes, or the call in which it spends its time.
     pub call: String,
     /// The place of that call in the source, if the trace has it.
     pub site: Option<String>,
-    /// The time that other ranks wait for it, together.
+    /// The sum of the times that other ranks wait because of it.
     pub waited: f64,
-    /// The time that each of them waits, the longest first.
+    /// The time that each of these ranks waits, the longest first.
     pub waiting: Vec<WaitingRank>,
-    /// Which rank waits for which, from the origin on.
+    /// The waiting ranks, each with the rank that it waits for, from the origin on.
     pub chain: Vec<ChainLink>,
 }
 
@@ -82,14 +84,14 @@ pub struct ChainLink {
 struct Cost {
     waited: f64,
     ranks: BTreeMap<u32, f64>,
-    /// By the rank that waits and the one that it waits for directly.
+    /// The times by the waiting rank and the rank that it waits for directly.
     edges: BTreeMap<(u32, u32), f64>,
 }
 
-/// The shares that causes have in a wait.
+/// The causes of a wait, each with its share.
 type Shares = Vec<(Origin, f64)>;
 
-/// The causes of all waits, the most expensive first.
+/// Returns the causes of all waits, the most expensive first.
 pub fn causes(trace: &Trace) -> Vec<Cause> {
     let mut timeline = Timeline::of(trace);
     let waits = waits::cut(trace, &mut timeline);
@@ -134,9 +136,10 @@ struct Search<'a> {
     timeline: &'a Timeline,
     waits: &'a [WaitInterval],
     explained: Vec<Option<Shares>>,
-    /// The moment at which two ranks were last in step, the lower one first: one waited until the other one had sent.
+    /// The moment at which two ranks were last in step: one waited until the other one had sent. The lower
+    /// rank is the first of the pair.
     in_step: HashMap<(u32, u32), f64>,
-    /// The ends of the waits of each thread for late ones.
+    /// The moments at which the waits of each thread for late threads ended.
     releases: Vec<Vec<f64>>,
 }
 
@@ -163,7 +166,7 @@ impl Search<'_> {
             WaitReason::LateUntil { thread, at, sender } => {
                 let other = &self.timeline.threads[thread];
                 let late = at.clamp(wait.start, wait.end) - wait.start;
-                // Clocks of two hosts do not tell a time that is shorter than their error.
+                // A time that is shorter than the error between the clocks of two hosts is not certain.
                 let is_certain = late > self.trace.clock_error(own.rank, other.rank);
                 let late = if is_certain { late } else { 0.0 };
                 let mut shares = HashMap::new();
@@ -182,7 +185,8 @@ impl Search<'_> {
         }
     }
 
-    /// From which moment on both threads are compared: they were in step, or the one that waits was released and has computed since.
+    /// Returns the moment from which on both threads are compared. They were in step at that moment, or the
+    /// waiting thread was released then and has computed since.
     fn compared_since(&self, wait: &WaitInterval, other: &ThreadTimeline, late: f64) -> f64 {
         let own = &self.timeline.threads[wait.thread];
         let pair = (own.rank.min(other.rank), own.rank.max(other.rank));
@@ -201,7 +205,8 @@ impl Search<'_> {
         since.unwrap_or(in_step).max(in_step)
     }
 
-    /// Adds what the late thread did in excess of the other one, as shares that are `part` together.
+    /// Adds the activities on which the late thread spent more time than the other one. Their shares have the
+    /// sum `part`.
     fn add_excess(
         &self,
         shares: &mut HashMap<Origin, f64>,
@@ -253,7 +258,7 @@ impl Search<'_> {
     }
 }
 
-/// Adds the places at which a late thread spent more time with an activity than the other one.
+/// Adds the places at which a late thread spent more time on an activity than the other one.
 fn add_places(
     shares: &mut HashMap<Origin, f64>,
     (kind, share): (CauseKind, f64),
@@ -275,7 +280,7 @@ fn add_places(
     }
 }
 
-/// The largest shares, and what is left as unknown.
+/// Returns the largest shares; the rest is one unknown share.
 fn complete(shares: HashMap<Origin, f64>, rank: u32) -> Shares {
     let mut shares: Shares = shares.into_iter().filter(|(_, share)| *share > 0.0).collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -305,7 +310,7 @@ impl Cost {
         }
     }
 
-    /// Each rank that waits, with the rank for which it waits longest, ordered from the origin on.
+    /// Returns each waiting rank with the rank that it waits for longest, ordered from the origin on.
     fn chain(&self, origin: u32) -> Vec<ChainLink> {
         let mut longest: BTreeMap<u32, ChainLink> = BTreeMap::new();
         for ((rank, waits_for), waited) in self.edges.iter().filter(|((rank, other), _)| rank != other) {

@@ -1,17 +1,17 @@
-//! The findings of a summary in sentences: causes first.
+//! The findings of a summary as sentences, causes first.
 
 use super::causes::{Cause, CauseKind};
 use super::summary::Summary;
 use super::table::time;
 
-/// Waits that are worth a sentence, as a share of the time of all ranks.
+/// The least waiting time that is worth a sentence, as a share of the time of all ranks.
 const WORTH: f64 = 0.01;
-/// Causes that get a sentence.
+/// The most causes that get a sentence.
 const MOST_CAUSES: usize = 3;
-/// Ranks that are named in a sentence.
+/// The most ranks that are named in a sentence.
 const MOST_NAMED: usize = 8;
 
-/// The sentences.
+/// Returns the findings, one sentence each.
 pub fn findings(summary: &Summary) -> Vec<String> {
     let mut findings = Vec::new();
     let all: f64 = summary.ranks.iter().map(|rank| rank.took).sum();
@@ -38,7 +38,7 @@ pub fn findings(summary: &Summary) -> Vec<String> {
     findings
 }
 
-/// Says for which activity of a rank others wait.
+/// Describes the activity of a rank for which others wait.
 pub fn what(cause: &Cause) -> String {
     let place = match &cause.site {
         Some(site) => format!("{} in {site}", cause.call),
@@ -54,7 +54,7 @@ pub fn what(cause: &Cause) -> String {
 
 fn sentence(cause: &Cause) -> String {
     let waited = time(cause.waited);
-    // The sender of a long message may wait until it has arrived.
+    // The sender of a long message may itself wait until the message has arrived.
     let waits_itself =
         cause.kind == CauseKind::Transfer && cause.waiting.iter().any(|other| other.rank == cause.rank);
     let others = cause.chain.iter().map(|link| link.rank);
@@ -76,7 +76,7 @@ fn sentence(cause: &Cause) -> String {
     format!("{subject}; {} {waits} {waited}{together} for it{through}", named(&ranks))
 }
 
-/// Ranks by their numbers.
+/// Lists ranks by their numbers.
 fn named(ranks: &[u32]) -> String {
     let numbers: Vec<String> = ranks.iter().take(MOST_NAMED).map(u32::to_string).collect();
     let word = if ranks.len() == 1 { "rank" } else { "ranks" };
@@ -86,7 +86,7 @@ fn named(ranks: &[u32]) -> String {
     }
 }
 
-/// Which rank waits for which, from the origin on.
+/// Lists the waiting ranks, each with the rank that it waits for, from the origin on.
 pub fn chain(cause: &Cause) -> String {
     let links = cause.chain.iter().take(MOST_NAMED);
     let links: Vec<String> = links.map(|link| format!("{} for {}", link.rank, link.waits_for)).collect();

@@ -1,4 +1,4 @@
-//! `canele trace FILE`: what a trace of `canele run --trace` says, in numbers and as a picture.
+//! `canele trace FILE`: sums up a trace of `canele run --trace` in numbers and as a picture.
 //!
 //! Owns the command.
 //!
@@ -51,7 +51,7 @@ const EXAMPLES: &str = "Examples:
   canele trace run.json --svg run.svg          the timeline as a picture
 Perfetto (ui.perfetto.dev) opens the same file: calls, waits and collectives of each rank, and an arrow for each message.";
 
-/// Prints, and draws, what a trace says.
+/// Prints the summary of a trace, and draws its pictures if requested.
 pub fn main(arguments: &TraceArguments) -> ExitCode {
     let name = arguments.file.display();
     let trace = match read::read(&arguments.file) {

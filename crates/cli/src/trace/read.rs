@@ -1,4 +1,4 @@
-//! Reads a trace, an event at a time, into what is needed of it.
+//! Reads a trace event by event, and keeps only the data that the summary needs.
 
 use canele_sys::bounded_read::Bounded;
 use canele_sys::printable;
@@ -13,13 +13,14 @@ use super::recorded::{Access, Operation, RankTrace, Slice, SliceKind, Trace, Tra
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Bytes that a trace may have.
+/// The most bytes of a trace that are read.
 const MOST_TRACE: u64 = 4 << 30;
-/// Versions of traces that are read. Version 2 has sites, non-blocking collectives and one-sided accesses in addition.
+/// The versions of traces that are read. Version 2 adds sites, non-blocking collectives and one-sided
+/// accesses.
 const VERSIONS: std::ops::RangeInclusive<u32> = 1..=2;
-/// Ranks that a trace may have.
+/// The most ranks of a trace.
 const MOST_RANKS: u32 = 1 << 20;
-/// The largest time, in µs: longer than 64 bits of nanoseconds.
+/// The largest time, in µs: more than the largest that 64 bits of nanoseconds hold.
 const MOST_TIME: f64 = 1e17;
 
 #[derive(Deserialize)]
@@ -112,7 +113,8 @@ impl Visitor<'_> for NumberOrTextVisitor {
 /// Reads a file.
 ///
 /// # Errors
-/// It cannot be read, is no trace of `canele run`, or ends in the middle: in words that follow its name.
+/// Fails with a text that follows the file's name: the file cannot be read, is no trace of `canele run`, or
+/// is cut off.
 pub fn read(path: &Path) -> Result<Trace, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     read_from(BufReader::new(Bounded::new(file, MOST_TRACE)))
@@ -132,25 +134,25 @@ fn read_from(bytes: impl io::Read) -> Result<Trace, String> {
     if !is_headed {
         return Err(format!("{} (it does not say which job it is of)", no_trace()));
     }
-    // Messages of which only one end was understood.
+    // Messages are dropped if only one end of them is in the trace.
     trace.messages.retain(|_, message| message.sent_at >= 0.0 && message.received_at >= 0.0);
     trace.under_way.clear();
     Ok(trace)
 }
 
-/// Says what a file is not, and what to do.
+/// Returns the text that a file is no trace, with a remedy.
 fn no_trace() -> String {
     "it is no trace of `canele run --trace`: record one with `canele run -n N --trace run.json PROGRAM`, and give that file"
         .into()
 }
 
-/// A text of the file, as a terminal may show it.
+/// Returns a text of the file without characters that a terminal obeys.
 fn shown(text: &str) -> String {
     printable::line(text).into_owned()
 }
 
 impl Trace {
-    /// A text, shared with equal ones.
+    /// Returns a text in shared memory; equal texts share it.
     fn text(&mut self, text: &str) -> Rc<str> {
         let text = shown(text);
         if let Some(known) = self.texts.get(text.as_str()) {
@@ -217,7 +219,7 @@ impl Trace {
                     self.rank(pid).operations[place].end = ts;
                 }
             }
-            // The send of another message has its bytes.
+            // For other protocols, the event of the send has the bytes.
             ("i", "rail", _) if args.protocol.as_deref() == Some("streamed") => {
                 let bytes = self.rank(pid).pieces.entry(args.rail.unwrap_or(0)).or_default();
                 *bytes = bytes.saturating_add(args.bytes);
@@ -273,7 +275,7 @@ impl Trace {
     }
 }
 
-/// Reads the whole object; says whether it has a header.
+/// Reads the whole object; returns true if it has a header.
 struct Whole<'t>(&'t mut Trace);
 
 impl<'de> DeserializeSeed<'de> for Whole<'_> {
@@ -311,7 +313,7 @@ impl<'de> Visitor<'de> for Whole<'_> {
                 "traceEvents" => map.next_value_seed(Events(&mut *self.0))?,
                 "otherData" => {
                     let clocks: ClockData = map.next_value()?;
-                    // So much may each clock be off; two of them may be so in opposite directions.
+                    // Each clock may deviate by this much, and two clocks may deviate in opposite directions.
                     let each_ns = clocks.clock_uncertainty_ns.parse::<u64>().unwrap_or(0);
                     self.0.clock_uncertainty = 2.0 * each_ns as f64 / 1000.0;
                 }

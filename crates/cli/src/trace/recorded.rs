@@ -9,18 +9,20 @@ pub struct Trace {
     /// The programs of the job.
     pub command: String,
     pub ranks: BTreeMap<u32, RankTrace>,
-    /// Messages both ends of which are known, by their numbers.
+    /// The messages of which both ends are known, by their numbers.
     pub messages: BTreeMap<u64, TracedMessage>,
-    /// By how much the clocks of two hosts may be apart, in µs.
+    /// The largest difference between the clocks of two hosts, in µs.
     pub clock_uncertainty: f64,
     /// Texts that many events share.
     pub(super) texts: HashSet<Rc<str>>,
-    /// While a file is read: the places of non-blocking collectives that have not ended, by their ranks and identifiers.
+    /// The unfinished non-blocking collectives, while a file is read: the index of each by its rank and
+    /// identifier.
     pub(super) under_way: HashMap<(u32, String), usize>,
 }
 
 impl Trace {
-    /// By how much the clocks of two ranks may be apart, in µs. Ranks of one host have the same clock.
+    /// Returns the largest difference between the clocks of two ranks, in µs. Ranks of one host have the same
+    /// clock.
     pub fn clock_error(&self, one: u32, other: u32) -> f64 {
         let host = |rank| self.ranks.get(&rank).map(|rank| &rank.host);
         if host(one) == host(other) { 0.0 } else { self.clock_uncertainty }
@@ -31,14 +33,14 @@ impl Trace {
 #[derive(Debug, Default)]
 pub struct RankTrace {
     pub host: String,
-    /// Events that found no room.
+    /// The number of events for which there was no room.
     pub missing: u64,
     pub slices: Vec<Slice>,
     pub sends: Vec<Transfer>,
     pub receives: Vec<Transfer>,
     pub accesses: Vec<Access>,
     pub operations: Vec<Operation>,
-    /// Bytes that left in pieces, by the number of the rail.
+    /// The number of bytes that were sent in pieces, by the number of the rail.
     pub pieces: BTreeMap<u8, u64>,
 }
 
@@ -50,7 +52,7 @@ pub struct Slice {
     pub thread: u32,
     pub start: f64,
     pub end: f64,
-    /// The rank that a wait is for.
+    /// The rank that a wait waits for.
     pub peer: Option<u32>,
     /// The communicator or flow of a collective.
     pub flow: Option<Rc<str>>,
@@ -75,7 +77,7 @@ pub struct Transfer {
     pub message: Option<u64>,
     pub protocol: Rc<str>,
     pub rail: Option<u8>,
-    /// The place of a send outside of any call in the program.
+    /// The place of the send in the program, if the send is outside of any call.
     pub site: Option<Rc<str>>,
     /// The collective that the message belongs to.
     pub collective: Option<Rc<str>>,
@@ -96,7 +98,7 @@ pub struct Access {
 pub struct Operation {
     pub name: Rc<str>,
     pub start: f64,
-    /// The start, where the end is not in the trace.
+    /// The end; equal to the start if the end is not in the trace.
     pub end: f64,
     pub bytes: u64,
 }
@@ -106,7 +108,7 @@ pub struct Operation {
 pub struct TracedMessage {
     pub from: u32,
     pub to: u32,
-    /// The threads at both ends.
+    /// The threads of the sender and, next, of the receiver.
     pub from_thread: u32,
     pub to_thread: u32,
     pub sent_at: f64,

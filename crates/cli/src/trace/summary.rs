@@ -1,7 +1,8 @@
-//! The summary of a trace in numbers: a pure function of it.
+//! The summary of a trace in numbers, as a pure function of the trace.
 //!
-//! A sender is *late* by the time that its receiver had already waited when the message was sent: from when the receiver began to wait, or
-//! got the message before in the same wait or collective.
+//! A sender is *late* by the time that its receiver had already waited when the message was sent. That time
+//! starts when the receiver began to wait, or when it received the previous message in the same wait or
+//! collective.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use serde::Serialize;
 use super::causes::{self, Cause};
 use super::recorded::{RankTrace, Slice, SliceKind, Trace};
 
-/// Times are in µs.
+/// The summary of a trace. Times are in µs.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
     pub command: String,
-    /// From the first event to the last.
+    /// The time from the first event to the last.
     pub took: f64,
     pub ranks: Vec<RankSummary>,
-    /// By how much the longest computing time of a rank exceeds the mean, as a share of the mean.
+    /// The excess of the longest computing time of a rank over the mean, as a share of the mean.
     pub imbalance: f64,
     pub calls: Vec<CallSummary>,
     /// Non-blocking collectives and one-sided accesses.
@@ -29,7 +30,7 @@ pub struct Summary {
     pub protocols: Vec<ProtocolSummary>,
     pub rails: Vec<RailSummary>,
     pub pairs: Vec<PairSummary>,
-    /// Events that found no room.
+    /// The number of events for which there was no room.
     pub missing: u64,
 }
 
@@ -37,38 +38,38 @@ pub struct Summary {
 pub struct RankSummary {
     pub rank: u32,
     pub host: String,
-    /// From its first event to its last.
+    /// The time from the rank's first event to its last.
     pub took: f64,
-    /// In calls of the library, waits among them.
+    /// The time in calls of the library, including waits.
     pub inside: f64,
     pub waits: f64,
-    /// Outside of the library.
+    /// The time outside of the library.
     pub computes: f64,
     pub messages_sent: u64,
     pub bytes_sent: u64,
     pub missing: u64,
 }
 
-/// A function of MPI, or a collective of a program without MPI.
+/// A function of MPI or, in a program without MPI, a collective.
 #[derive(Debug, Default, Serialize)]
 pub struct CallSummary {
     pub name: String,
     pub calls: u64,
     /// The time of all ranks together.
     pub took: f64,
-    /// The rank that it took longest, and how long.
+    /// The rank that spent the longest time in it, followed by that time.
     pub longest_on: u32,
     pub longest: f64,
 }
 
-/// The non-blocking collectives, or one-sided accesses, of one name.
+/// All non-blocking collectives, or all one-sided accesses, of one name.
 #[derive(Debug, Serialize)]
 pub struct OperationSummary {
     pub name: String,
     pub kind: &'static str,
     pub count: u64,
     pub bytes: u64,
-    /// The time for which those of all ranks were under way; none for accesses.
+    /// The time for which those of all ranks were under way, summed up; none for accesses.
     pub took: Option<f64>,
 }
 
@@ -80,7 +81,7 @@ pub struct LateSender {
     pub waited: f64,
 }
 
-/// Messages up to this size that are longer than those of the size before.
+/// The messages of one class of sizes: up to `up_to` bytes, and longer than those of the class before.
 #[derive(Debug, Serialize)]
 pub struct SizeSummary {
     pub up_to: u64,
@@ -111,7 +112,7 @@ pub struct PairSummary {
 }
 
 impl Summary {
-    /// Counts what is in a trace.
+    /// Sums up a trace.
     pub fn of(trace: &Trace) -> Summary {
         let ranks: Vec<_> = trace.ranks.iter().map(|(number, rank)| rank_summary(*number, rank)).collect();
         let longest = ranks.iter().map(|rank| rank.computes).fold(0.0, f64::max);
@@ -141,7 +142,7 @@ impl Summary {
     }
 }
 
-/// A sum of numbers of a file, which may be any.
+/// Returns the sum of numbers from a file. It saturates, because the numbers may have any size.
 fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
@@ -150,7 +151,7 @@ fn add(sum: &mut u64, number: u64) {
     *sum = sum.saturating_add(number);
 }
 
-/// From the first event of a rank to its last, if there is any.
+/// Returns the times of the first and the last event of a rank, if it has any.
 pub fn span(rank: &RankTrace) -> Option<(f64, f64)> {
     let slices = rank.slices.iter().map(|slice| (slice.start, slice.end));
     let messages = rank.sends.iter().chain(&rank.receives).map(|end| (end.at, end.at));
@@ -188,7 +189,7 @@ fn covered(rank: &RankTrace, is_meant: impl Fn(&Slice) -> bool) -> f64 {
     sum
 }
 
-/// Calls, and collectives where they lie in no call.
+/// Sums up calls by name; for a rank without calls, its collectives.
 fn calls(trace: &Trace) -> Vec<CallSummary> {
     let mut all: BTreeMap<&str, (CallSummary, BTreeMap<u32, f64>)> = BTreeMap::new();
     for (number, rank) in &trace.ranks {
@@ -243,7 +244,7 @@ fn late_senders(trace: &Trace) -> Vec<LateSender> {
     for (receiver, rank) in &trace.ranks {
         let mut waits: Vec<&Slice> =
             rank.slices.iter().filter(|slice| slice.kind != SliceKind::Call).collect();
-        // The innermost that holds a moment is the last that began before it and has not ended.
+        // The innermost slice at a moment is the one that began last before it and has not ended.
         waits.sort_by(|a, b| a.start.total_cmp(&b.start));
         let mut receives: Vec<_> = rank.receives.iter().collect();
         receives.sort_by(|a, b| a.at.total_cmp(&b.at));
@@ -274,7 +275,7 @@ fn late_senders(trace: &Trace) -> Vec<LateSender> {
     late
 }
 
-/// The least power of four from 64 on that is no less; 0 of messages without bytes.
+/// Returns the smallest power of four, from 64 on, that is at least `bytes`; 0 for messages without bytes.
 fn size_class(bytes: u64) -> u64 {
     if bytes == 0 {
         0
@@ -293,7 +294,8 @@ fn sizes(trace: &Trace) -> Vec<SizeSummary> {
     all.into_iter().map(|(up_to, (messages, bytes))| SizeSummary { up_to, messages, bytes }).collect()
 }
 
-/// Sums messages by protocol. The receiver of a long message decides on it. A message without a known receive counts as its sender says.
+/// Sums up messages by protocol. For a long message the receiver chooses the protocol. A message whose
+/// receive is unknown is counted under the protocol of its send.
 fn protocols(trace: &Trace) -> Vec<ProtocolSummary> {
     let mut chosen: BTreeMap<u64, &str> = BTreeMap::new();
     for receive in trace.ranks.values().flat_map(|rank| &rank.receives) {
@@ -322,7 +324,7 @@ fn rails(trace: &Trace) -> Vec<RailSummary> {
     let mut all: BTreeMap<u8, u64> = BTreeMap::new();
     for rank in trace.ranks.values() {
         for send in &rank.sends {
-            // The pieces of other messages are counted, or they are copied without a rail.
+            // Messages of other protocols are counted by their pieces, or are copied without a rail.
             if let Some(rail) = send
                 .rail
                 .filter(|_| ["short", "eager", "coalesced", "eager-multi"].contains(&&*send.protocol))

@@ -1,5 +1,5 @@
-//! A trace as a picture: a lane for each rank, coloured by what the rank does, with arrows for messages; below, who sends how much to whom, and
-//! where waits begin.
+//! A trace as a picture: a lane for each rank, coloured by the rank's activity, with arrows for messages. The
+//! bytes between ranks and the causes of waits are below.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,25 @@ use super::table::time;
 use crate::bench::Failure;
 use canele_chart::{CAPTION, FONT, LABEL, PlotArea, SIZE, picture};
 
-/// Ranks that have a lane.
+/// The most ranks that have a lane.
 const MOST_LANES: usize = 64;
-/// Arrows that are drawn: more are one black area. One that takes long tells most, so it is drawn of those beside each other.
+/// The most arrows that are drawn, since more would form one black area. Of neighbouring messages the slowest
+/// is drawn, because it says most.
 const MOST_ARROWS: usize = 120;
-/// Pixels along the lanes in which one arrow is drawn from a rank to another.
+/// The width in pixels, along the lanes, in which only one arrow from one rank to another is drawn.
 const ARROW_PIXELS: i32 = 24;
-/// Pixels beside the lanes and above them.
+/// Pixels to the left of the lanes and, next, to the right and above them.
 const LEFT: i32 = 70;
 const RIGHT: i32 = 20;
 const TOP: i32 = 70;
 /// Pixels below the lanes, for the axis.
 const AXIS: i32 = 56;
-/// The largest square of who sends to whom.
+/// The largest side, in pixels, of the square of bytes between ranks.
 const SQUARE: i32 = 320;
-/// Pixels of a line of text, and characters of one.
+/// The height of a line of text in pixels and, next, its most characters.
 const LINE: i32 = 20;
 const MOST_CHARACTERS: usize = 90;
-/// Causes that are named.
+/// The most causes that are named.
 const MOST_CAUSES: usize = 8;
 
 const COMPUTES: RGBColor = RGBColor(222, 228, 234);
@@ -43,7 +44,7 @@ const WAIT: RGBColor = RGBColor(213, 94, 0);
 /// Draws a trace.
 ///
 /// # Errors
-/// Whatever the drawing library says.
+/// Fails with the error of the drawing library.
 pub fn draw(trace: &Trace, summary: &Summary) -> Result<String, Failure> {
     let lanes = trace.ranks.len().clamp(1, MOST_LANES) as i32;
     let lane = (360 / lanes).clamp(6, 40);
@@ -154,7 +155,8 @@ fn timeline(area: &PlotArea, trace: &Trace, lane: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The messages that are drawn, of all between different ranks: the longest of those that `column` puts beside each other.
+/// Returns the messages to draw, and the number of all messages between different ranks. Of messages in the
+/// same `column` between the same ranks, only the slowest is drawn.
 fn arrows(trace: &Trace, column: impl Fn(&TracedMessage) -> i32) -> (Vec<&TracedMessage>, usize) {
     let took = |message: &TracedMessage| message.received_at - message.sent_at;
     let mut longest: BTreeMap<(i32, u32, u32), &TracedMessage> = BTreeMap::new();
@@ -172,7 +174,7 @@ fn arrows(trace: &Trace, column: impl Fn(&TracedMessage) -> i32) -> (Vec<&Traced
     (arrows, all)
 }
 
-/// Moments of an axis of this length, in µs, at round numbers of one unit, with their texts.
+/// Returns the tick marks of an axis of this length, in µs: round numbers of one unit, with their texts.
 fn ticks(length: f64) -> Vec<(f64, String)> {
     let (unit, name) = match length {
         ..1e3 => (1.0, "µs"),
@@ -192,7 +194,8 @@ fn ticks(length: f64) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Returns the activity of a rank at each pixel, joined where it is equal: from, to, colour. A pixel shows the innermost of what is longest in it.
+/// Returns the activity of a rank as runs of equal pixels: from, to, colour. A pixel shows the innermost kind
+/// of slice that touches it.
 fn runs(rank: &RankTrace, width: usize, pixel: impl Fn(f64) -> usize) -> Vec<(usize, usize, RGBColor)> {
     let mut row = vec![COMPUTES; width + 1];
     for (kind, colour) in
@@ -213,7 +216,7 @@ fn runs(rank: &RankTrace, width: usize, pixel: impl Fn(f64) -> usize) -> Vec<(us
     runs
 }
 
-/// Draws the bytes between each two ranks: the more, the darker.
+/// Draws the bytes between each two ranks; more bytes give a darker square.
 fn square(
     area: &PlotArea,
     numbers: &[u32],

@@ -1,4 +1,4 @@
-//! A summary as people read it: what stands out first, then the tables.
+//! A summary as text for people: first the findings, then the tables.
 
 use std::fmt::Write;
 
@@ -7,16 +7,16 @@ use canele_launch::amount;
 use super::findings::{chain, findings, what};
 use super::summary::{RankSummary, Summary};
 
-/// Rows of a table that are printed.
+/// The most rows of a table that are printed.
 const MOST_ROWS: usize = 20;
-/// Causes that are printed.
+/// The most causes that are printed.
 const MOST_CAUSES: usize = 10;
-/// Ranks up to which who sends to whom is a square.
+/// The most ranks for which the bytes between ranks are printed as a square.
 const MOST_SQUARE: usize = 16;
 /// The longest bar of a histogram, in characters.
 const BAR: f64 = 40.0;
 
-/// The text.
+/// Returns the text.
 pub fn text(summary: &Summary) -> String {
     let mut text = format!("{}: {} ranks, {}\n", summary.command, summary.ranks.len(), time(summary.took));
     for finding in findings(summary) {
@@ -191,7 +191,7 @@ fn pairs(text: &mut String, summary: &Summary) {
     }
 }
 
-/// Microseconds with a unit.
+/// Formats microseconds with a unit.
 pub fn time(us: f64) -> String {
     match us {
         ..1e3 => format!("{us:.1} µs"),

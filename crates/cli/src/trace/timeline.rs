@@ -1,6 +1,7 @@
 //! The activity of each thread at each moment: it computes, is in the library, or waits.
 //!
-//! Owns the cutting of a thread's slices into pieces that follow each other without a gap, and sums over stretches of them.
+//! Cuts a thread's slices into pieces that follow each other without a gap, and sums the pieces of any
+//! interval.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -10,15 +11,15 @@ use super::recorded::{RankTrace, Slice, SliceKind, Trace};
 /// The activity of a thread in a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Activity {
-    /// It is outside of the library.
+    /// The thread is outside of the library.
     Computes,
-    /// It is inside, and does not wait.
+    /// The thread is inside of the library, and does not wait.
     Library,
-    /// It waits.
+    /// The thread waits.
     Waits,
 }
 
-/// A stretch of time of a thread. Times are in µs.
+/// An interval in which a thread has one activity. Times are in µs.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     pub start: f64,
@@ -26,15 +27,15 @@ pub struct Piece {
     pub activity: Activity,
     /// The number of the place ([`Timeline::places`]).
     pub place: u32,
-    /// The slice that it lies in, by its place among those of the thread.
+    /// The innermost slice around the piece, by its index among those of the thread.
     pub slice: Option<usize>,
-    /// The outermost slice around it.
+    /// The outermost slice around the piece.
     pub call: Option<usize>,
-    /// The wait interval that it is, by its number ([`super::waits`]).
+    /// The number of the wait interval, if the piece is one ([`super::waits`]).
     pub wait: Option<usize>,
 }
 
-/// A place of the program: the call that it is in, or that ends what it computes.
+/// A place of the program: the call in which a thread is, or the call that ends a piece of computing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ProgramPlace {
     /// The call.
@@ -48,11 +49,11 @@ pub struct ProgramPlace {
 pub struct ThreadTimeline {
     pub rank: u32,
     pub thread: u32,
-    /// In the order of time, without gaps.
+    /// The pieces in the order of time, without gaps.
     pub pieces: Vec<Piece>,
     /// The slices, in the order of their starts, the outer one first.
     pub slices: Vec<Slice>,
-    /// Before each piece, and behind the last: the time spent so far with each activity.
+    /// The time spent on each activity before each piece, and after the last one.
     sums: Vec<[f64; 3]>,
 }
 
@@ -61,13 +62,13 @@ pub struct ThreadTimeline {
 pub struct Timeline {
     pub threads: Vec<ThreadTimeline>,
     pub places: Vec<ProgramPlace>,
-    /// The threads that have slices or messages, by their ranks and numbers.
+    /// The threads that have slices or sends, by their ranks and numbers.
     by_number: HashMap<(u32, u32), usize>,
-    /// The first one of each rank.
+    /// The first thread of each rank.
     first_of_rank: HashMap<u32, usize>,
 }
 
-/// Numbers of places.
+/// The numbers that places get in the order in which they are found.
 #[derive(Default)]
 struct PlaceNumbers {
     places: Vec<ProgramPlace>,
@@ -103,13 +104,14 @@ impl Timeline {
         Timeline { threads, places: numbers.places, by_number, first_of_rank }
     }
 
-    /// The thread of a rank with this number; its first one if that has no slices.
+    /// Returns the thread of a rank with this number; the rank's first thread if that thread has no slices.
     pub fn thread(&self, rank: u32, thread: u32) -> Option<usize> {
         self.by_number.get(&(rank, thread)).or_else(|| self.first_of_rank.get(&rank)).copied()
     }
 }
 
-/// The slices of each thread in order. A send outside of any call counts as a call that takes no time.
+/// Returns the slices of each thread in order. A send outside of any call is treated as a call that takes no
+/// time.
 fn slices_of_threads(rank: &RankTrace) -> BTreeMap<u32, Vec<Slice>> {
     let mut threads: BTreeMap<u32, Vec<Slice>> = BTreeMap::new();
     for slice in &rank.slices {
@@ -174,12 +176,12 @@ impl ThreadTimeline {
         }
     }
 
-    /// Returns the begin of its first piece.
+    /// Returns the start of the thread's first piece.
     pub fn start(&self) -> f64 {
         self.pieces.first().map_or(0.0, |piece| piece.start)
     }
 
-    /// The time spent with each activity between two moments.
+    /// Returns the time spent on each activity between two moments.
     pub fn spent(&self, (from, to): (f64, f64)) -> [f64; 3] {
         let (before, after) = (self.spent_until(from), self.spent_until(to));
         std::array::from_fn(|at| (after[at] - before[at]).max(0.0))
@@ -194,7 +196,7 @@ impl ThreadTimeline {
         sum
     }
 
-    /// The pieces between two moments with the time that each spends there, the last first.
+    /// Returns the pieces between two moments, the last first, each with its time between them.
     pub fn backwards(&self, (from, to): (f64, f64)) -> impl Iterator<Item = (usize, f64)> {
         let end = self.pieces.partition_point(|piece| piece.start < to);
         let within = move |piece: &Piece| piece.end.min(to) - piece.start.max(from);
@@ -202,7 +204,7 @@ impl ThreadTimeline {
     }
 }
 
-/// The piece in which a slice ends that other slices may have filled before.
+/// Returns the piece at the end of a slice; none if inner slices fill the slice up to its end.
 fn inside(
     slices: &[Slice],
     outer: &[usize],
@@ -222,14 +224,14 @@ fn piece_in(
 ) -> Piece {
     let slice = &slices[inner];
     let activity = if slice.kind == SliceKind::Wait { Activity::Waits } else { Activity::Library };
-    // The outermost is the one that the program calls.
+    // The outermost slice is the call that the program makes.
     let outermost = outer.first().copied().unwrap_or(inner);
     let call = &slices[outermost];
     let place = numbers.number(&call.name, call.site.as_ref().or(slice.site.as_ref()));
     Piece { start, end, activity, place, slice: Some(inner), call: Some(outermost), wait: None }
 }
 
-/// A piece of computing that a call ends.
+/// Returns a piece of computing, which the next call ends.
 fn computing(next: &Slice, (start, end): (f64, f64), numbers: &mut PlaceNumbers) -> Piece {
     let place = numbers.number(&next.name, next.site.as_ref());
     Piece { start, end, activity: Activity::Computes, place, slice: None, call: None, wait: None }

@@ -1,28 +1,30 @@
-//! Wait intervals: each wait of a thread, cut where a message came in it, with what ended it at another rank.
+//! Wait intervals: the parts of each thread's waits between messages, each with the event at another rank
+//! that ended it.
 //!
 //! ```text
 //!   receiver   ├──────────── wait ────────────┤          two intervals: one ends with each message
 //!                     ▲ first        ▲ second
 //!   sender     ───────┘   ───────────┘                   late until it has sent; then the message is on its way
 //! ```
-//! A long message that waits for its receiver is the same the other way round: the receiver is late until it has matched the message.
+//! For a long message that waits for its receiver the roles are exchanged: the receiver is late until it has
+//! matched the message.
 
 use std::collections::HashMap;
 
 use super::recorded::{SliceKind, Trace, TracedMessage};
 use super::timeline::{Activity, Piece, Timeline};
 
-/// A message that is found so soon after a wait has ended it, in µs.
+/// The time after the end of a wait, in µs, within which a message is assumed to have ended the wait.
 const FOUND_SOON: f64 = 5.0;
-/// The rest of a wait behind its last message belongs to that message if it is no longer than this, in µs.
+/// The longest rest of a wait behind its last message that is still attributed to that message, in µs.
 const SHORT_REST: f64 = 1.0;
-/// Messages behind a wait that are looked at.
+/// The most messages after a wait that are examined.
 const MOST_LATER: usize = 64;
 
 /// A part of a wait. Times are in µs.
 #[derive(Clone, Debug)]
 pub struct WaitInterval {
-    /// The thread that waits, by its number in the timeline.
+    /// The waiting thread, by its number in the timeline.
     pub thread: usize,
     pub start: f64,
     pub end: f64,
@@ -34,9 +36,9 @@ pub struct WaitInterval {
 pub enum WaitReason {
     /// The other thread was late until this moment. After it a message of the rank `sender` was on its way.
     LateUntil { thread: usize, at: f64, sender: u32 },
-    /// It depends on the other thread, but no event says when that did its part.
+    /// The wait depends on the other thread, but no event says when that thread did its part.
     DependsOn { thread: usize },
-    /// The trace does not say.
+    /// The trace does not contain the reason.
     Unknown,
 }
 
@@ -59,7 +61,7 @@ impl WaitEnding {
     }
 }
 
-/// Cuts all waits into intervals, and the pieces of the timeline with them.
+/// Cuts all waits into intervals, and cuts the pieces of the timeline in the same way.
 pub fn cut(trace: &Trace, timeline: &mut Timeline) -> Vec<WaitInterval> {
     let mut endings = endings(trace, timeline);
     let collectives = EnteredCollectives::of(timeline);
@@ -119,12 +121,13 @@ struct WaitContext<'a> {
 }
 
 impl WaitContext<'_> {
-    /// The rank that a piece of a thread waits for, if the trace names it.
+    /// Returns the rank that a piece of a thread waits for, if the trace names it.
     fn peer(&self, thread: usize, piece: &Piece) -> Option<u32> {
         piece.slice.and_then(|slice| self.timeline.threads[thread].slices[slice].peer)
     }
 
-    /// True for the messages of the rank that a wait is for. A wait for no particular rank may end with any message.
+    /// Returns true if a message is from or to the rank that a wait waits for. A wait for no particular rank
+    /// may end with any message.
     fn is_of_peer(&self, ending: &WaitEnding, peer: Option<u32>) -> bool {
         peer.is_none_or(|peer| self.timeline.threads[ending.thread].rank == peer)
     }
@@ -152,18 +155,19 @@ fn parts(
     if piece.end - last.0 <= SHORT_REST {
         last.0 = piece.end;
     } else if let WaitReason::LateUntil { thread, sender, .. } = last.1 {
-        // A long message is on its way once it has met its receive.
+        // A long message is on its way after it has met its receive.
         let at = last.0;
         parts.push((piece.end, WaitReason::LateUntil { thread, at, sender }));
     }
     parts
 }
 
-/// Returns the reason of a wait that no message has ended. `later` are the messages that come after it.
+/// Returns the reason of a wait that no message has ended. `later` are the messages after the wait.
 fn unmatched(piece: &Piece, (thread, later): (usize, &[WaitEnding]), context: WaitContext<'_>) -> WaitReason {
     let WaitContext { trace, timeline, collectives } = context;
     let (own, peer) = (&timeline.threads[thread], context.peer(thread, piece));
-    // The awaited message may be received behind the wait, but in the same call. It was sent before the wait ended.
+    // The awaited message may be received after the wait but in the same call; it was sent before the wait
+    // ended.
     let call_end = piece.call.map_or(piece.end, |call| own.slices[call].end).max(piece.end + FOUND_SOON);
     let may_end = |ending: &&WaitEnding| {
         let latest = piece.end + trace.clock_error(own.rank, timeline.threads[ending.thread].rank);
@@ -175,20 +179,22 @@ fn unmatched(piece: &Piece, (thread, later): (usize, &[WaitEnding]), context: Wa
         let sender = timeline.threads[other].rank;
         WaitReason::LateUntil { thread: other, at: entered, sender }
     });
-    // Without a peer, a message behind the wait is the weaker sign.
+    // If the wait names no peer, the last rank to enter the collective is the better evidence.
     let known = if peer.is_some() { message.or(last) } else { last.or(message) };
     let other = peer.filter(|peer| *peer != own.rank).and_then(|peer| timeline.thread(peer, own.thread));
     known.or(other.map(|thread| WaitReason::DependsOn { thread })).unwrap_or(WaitReason::Unknown)
 }
 
-/// The name of a collective with its communicator, and how many of this name its rank entered before.
+/// The name of a collective with its communicator, and the number of calls of this name that the rank made
+/// before.
 type CollectiveKey = (String, usize);
 
-/// The blocking collectives of all ranks: the n-th on a communicator is the same call on all members.
+/// The blocking collectives of all ranks. The n-th of a name on a communicator is the same call on all
+/// members.
 struct EnteredCollectives {
-    /// The entries into each: the moment and the thread, in the order of time.
+    /// The entries into each collective: the moment and the thread, in the order of time.
     entered: Vec<Vec<(f64, usize)>>,
-    /// The innermost collective of each slice of each thread.
+    /// The innermost collective around each slice of each thread.
     of_slices: Vec<Vec<Option<usize>>>,
 }
 
@@ -226,8 +232,9 @@ impl EnteredCollectives {
         self.entered[collective].push(entry);
     }
 
-    /// The last other thread that entered the collective in which a thread waits, and when, if it did so during the wait.
-    /// Another communicator may have the same number on other ranks, so other entries explain nothing.
+    /// Returns the last other thread that entered the collective in which a thread waits, and the moment, if
+    /// that is during the wait. On other ranks another communicator may have the same number, so earlier
+    /// entries explain nothing.
     fn last_to_enter(&self, thread: usize, piece: &Piece) -> Option<(usize, f64)> {
         let entered = &self.entered[self.of_slices[thread][piece.slice?]?];
         let before = entered.partition_point(|(start, _)| *start < piece.end);

@@ -10,8 +10,8 @@ use super::plan::{MachineCost, MeasurementPlan, Nearness, PIECES};
 use super::worker::LONG_BYTES;
 use crate::bench::statistics::{median, spread};
 
-/// Relative difference below which the rates of pieces count as equal: the smallest of them is taken, which
-/// needs least memory.
+/// Relative difference below which the rates of pieces are treated as equal. The smallest of these pieces is
+/// taken, since it needs least memory.
 const EQUALLY_FAST: f64 = 0.03;
 
 /// The profile, and the rows of the table about its figures.

@@ -1,7 +1,7 @@
 //! Starts the workers of `canele tune`, shows their progress, and ends them together. Measures nothing
 //! itself.
 //!
-//! Workers are plain children and not a job: so they measure this machine even in an allocation of a batch
+//! Workers are plain children and no job. So they measure this machine even in an allocation of a batch
 //! system.
 
 use std::io::{BufRead, BufReader, Read};
@@ -21,13 +21,13 @@ use crate::bench::Failure;
 /// Interval between checks of the workers.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The workers; dropping this kills the remaining ones.
+/// The running workers; dropping this value kills them.
 struct Workers(Vec<Child>);
 
 impl Drop for Workers {
     fn drop(&mut self) {
         for worker in &mut self.0 {
-            // It may have ended by itself.
+            // The worker may have ended by itself.
             let _ = worker.kill();
             let _ = worker.wait();
         }

@@ -1,7 +1,7 @@
 //! Measures the costs of the networks between two hosts by the benchmarks: latency and rate of short
 //! messages, bandwidth of long ones.
 //!
-//! Each network is measured alone, one job of two ranks after the other.
+//! Each network is measured alone, by one job of two ranks after the other.
 
 use canele_profile::NetworkProfile;
 

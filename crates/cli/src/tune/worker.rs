@@ -44,8 +44,8 @@ pub struct WorkerOrder {
 pub enum WorkerNote {
     /// The number of completed measurements.
     Made(u32),
-    /// The end: the figures of each measurement in nanoseconds, one per round. Empty if the kernel refuses
-    /// it.
+    /// The figures of each measurement at the end, in nanoseconds, one per round. The figures of a
+    /// measurement are empty if the kernel refuses it.
     Figures(Vec<Vec<f64>>),
 }
 
@@ -113,7 +113,7 @@ impl Worker<'_> {
             self.move_to(measurement.partner)?;
         }
         let copies = 20 * self.effort;
-        // The others wait until worker 1 has moved and both are done.
+        // All workers wait here until worker 1 has moved to its processor.
         self.limits.agree(0);
         let is_of_pair = self.me < 2;
         let ns = match measurement.what {
@@ -139,7 +139,7 @@ impl Worker<'_> {
 
     fn warm_up(&mut self) {
         let begin = Instant::now();
-        // Worker 0 decides, so that all leave together.
+        // Worker 0 decides, so that all workers leave the loop together.
         while self.limits.agree(u64::from(begin.elapsed() < WARM_UP)) == 1 {
             if self.me < 2 {
                 self.limits.line_ns(20_000);

@@ -9,7 +9,7 @@ use canele_mem::limits::MachineLimits;
 const COPIED_BYTES: usize = 1 << 25;
 const COPIES: usize = 20_000;
 
-/// One rank's part in these loops.
+/// The part of one rank in these loops.
 pub struct BareMemory<'a>(pub MachineLimits<'a>);
 
 impl Bare for BareMemory<'_> {
@@ -19,7 +19,7 @@ impl Bare for BareMemory<'_> {
 
     fn measure(&mut self, limit: Limit) -> Result<f64, Failure> {
         let limits = &mut self.0;
-        // The last operation left the ranks at different times; the loops start with both.
+        // The last operation left the ranks at different times; the loops need both ranks to start together.
         limits.agree(0);
         let copies = |bytes: usize| (COPIED_BYTES / bytes.max(1)).clamp(1, COPIES) as u32;
         Ok(match limit {

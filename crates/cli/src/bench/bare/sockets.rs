@@ -23,9 +23,9 @@ const STREAMED: u32 = 8;
 /// The limit that every run measures: the smallest message with content.
 const SMALL: Limit = Limit::Socket(8);
 
-/// One rank's part in these measurements.
+/// The part of one rank in these measurements.
 pub struct Sockets {
-    /// A separate flow, so that the ranks' agreements meet no other message.
+    /// A separate flow, so that messages by which the ranks agree match no other message.
     flow: Flow,
     /// The connections of rank 0 and the last rank; the others have none.
     wires: Vec<Wire>,
@@ -117,7 +117,8 @@ impl Bare for Sockets {
             Limit::SocketStream(bytes) => self.one_way(0, bytes, STREAMED, false),
             Limit::SocketWindow(bytes) => self.one_way(0, bytes, WINDOW, true),
             Limit::Rail(rail, bytes) => {
-                // The rest of a long message has the same rate; on slow networks it would take minutes.
+                // The rest of a long message would travel at the same rate, and take minutes on slow
+                // networks.
                 let part = bytes.min(LONG_BYTES);
                 Ok(self.one_way(rail, part, 1, false)? * bytes as f64 / part as f64)
             }

@@ -16,13 +16,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ADDRESSES: Tag = Tag(1);
 const CONNECTED: Tag = Tag(2);
 
-/// A connection, and its network by its name on rank 0's host.
+/// A connection, and the name of its network on rank 0's host.
 pub struct Wire {
     pub rail: String,
     pub stream: TcpStream,
 }
 
-/// One network of a host, for the rank at the other end.
+/// One network of a host: its name and addresses, as sent to the rank at the other end.
 type Offer = (String, Vec<SocketAddr>);
 
 /// Connects rank 0 with `far`; both call it.

@@ -67,8 +67,8 @@ impl Workload for Collectives {
         let numbers = case.bytes.unwrap_or(0) / size_of::<f64>();
         let all = numbers * flow.size() as usize;
         let (input, output) = (&mut self.input, &mut self.output);
-        // Roots take turns. With one root calls would overlap, because the root, or all others, wait for no
-        // other rank.
+        // The calls use each rank as the root in turn. With one root, consecutive calls would overlap: either
+        // the root or all other ranks wait for no other rank.
         let mut roots = (0..flow.size()).cycle().map(Rank);
         let mut root = || roots.next().unwrap_or(Rank(0));
         match case.operation.as_deref() {

@@ -11,7 +11,8 @@ pub enum Memory {
     Region(Region),
 }
 
-/// One message's memory. The measuring loops are compiled for each kind, so they take no decision.
+/// The memory of one message. The measuring loops are compiled for each kind, so they contain no branch for
+/// it.
 pub trait BenchMessage {
     fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error>;
     fn receive(&mut self, flow: &Flow, from: Rank, tag: Tag) -> Result<(), Error>;

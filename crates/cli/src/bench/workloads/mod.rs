@@ -29,7 +29,7 @@ pub fn with(
     let job = Job::start()?;
     let mut work = workload(&job, task)?;
     measure(&job, &mut *work)?;
-    // Its memory is freed while there is still a launcher to inform.
+    // The workload's memory is freed while there is still a launcher to inform.
     drop(work);
     Ok(job.finish()?)
 }

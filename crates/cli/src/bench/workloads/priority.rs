@@ -35,7 +35,8 @@ struct PriorityStream<'a> {
 }
 
 impl PriorityStream<'_> {
-    /// Starts the next message, sent or received, once the last has ended. Returns true if one has.
+    /// Starts the next message, sent or received, once the last one has ended. Returns true if it has started
+    /// one.
     fn go_on(&mut self, sends: bool) -> Result<bool, Error> {
         let buffer = match self.under_way.take() {
             None => vec![1; STREAM_BYTES],

@@ -36,7 +36,7 @@ const EXACT: [&str; 22] = [
 /// Options of ifx with a value, which follows directly or as the next word.
 const WITH_VALUE: [&str; 3] = ["-integer-size", "-real-size", "-double-size"];
 
-/// Returns such options of a line in their order; for repeated ones, the last.
+/// Returns the options of a line that change modules, in their order; of repeated options only the last.
 pub fn of(words: &[OsString]) -> Vec<OsString> {
     let mut found: Vec<Vec<OsString>> = Vec::new();
     let mut words = words.iter();
@@ -60,7 +60,7 @@ pub fn impossible(flags: &[OsString]) -> Option<&OsStr> {
     flags.iter().map(OsString::as_os_str).find(|word| *word == LONG_INT)
 }
 
-/// Returns the length of an INTEGER with these options, of which the last one counts.
+/// Returns the length of an INTEGER with these options, of which the last one decides.
 pub fn integers(flags: &[OsString]) -> IntegerLength {
     let mut length = IntegerLength::Four;
     for (at, word) in flags.iter().enumerate() {

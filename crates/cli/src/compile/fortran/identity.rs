@@ -1,6 +1,7 @@
 //! The identity of a Fortran compiler, for which modules are compiled and kept.
 //!
-//! Owns the key of a folder of modules: equal for two lines exactly if the modules of one serve the other.
+//! Owns the key of a folder of modules. Two command lines have the same key exactly if the modules compiled
+//! for one are valid for the other.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -27,7 +28,7 @@ pub struct FortranCompiler {
     version: String,
     /// The options that change kinds.
     flags: Vec<OsString>,
-    /// The length of an INTEGER with them, and with those of the command.
+    /// The length of an INTEGER with these options and those in the command.
     integers: IntegerLength,
 }
 

@@ -21,7 +21,7 @@ use super::build::{Build, archive_file};
 const LOCK_WAIT: Duration = Duration::from_secs(1800);
 /// Interval between checks of the lock.
 const LOCK_RETRY: Duration = Duration::from_millis(20);
-/// The permission bits that let others write.
+/// The permission bits that let other users write.
 const WRITE_OF_OTHERS: u32 = 0o022;
 
 /// A folder with a folder of modules for each key.
@@ -36,7 +36,7 @@ pub struct ModuleStore {
 pub struct LockedStore {
     folder: PathBuf,
     key: String,
-    /// Closed last. `None` on a file system without locks.
+    /// The lock, released when the store is dropped; `None` on a file system without locks.
     lock: Option<File>,
 }
 
@@ -105,8 +105,8 @@ impl ModuleStore {
     }
 }
 
-/// Locks a file. Some network file systems have no locks: processes that start at once may all compile there,
-/// and one of them wins.
+/// Locks a file. Some network file systems have no locks. Processes that start at the same time may then all
+/// compile, and the result of one of them is kept.
 fn wait_for(file: File, path: &Path, tell: &dyn Fn(&str)) -> Result<Option<File>, String> {
     let until = Instant::now() + LOCK_WAIT;
     let mut is_told = false;

@@ -2,8 +2,8 @@
 //! `pmpi_send_`.
 //!
 //! Owns the words for `nm` and `objcopy`. Each procedure gets a second symbol with the prefix P, and its own
-//! becomes weak. So another definition has precedence without an error. References stay unchanged: a weak one
-//! would pull no object out of an archive.
+//! symbol becomes weak. So another definition takes precedence without an error. References stay unchanged: a
+//! weak reference would pull no object out of an archive.
 
 use std::ffi::OsString;
 use std::fs;

@@ -49,7 +49,7 @@ fn chart(profile: &Profile) -> Chart {
     }
 }
 
-/// Returns the result of the picture in words: the fastest way of a long message between processors with
+/// Returns the result of the picture in words: the fastest way to copy a long message between processors with
 /// their own caches.
 fn caption(host: &HostProfile) -> String {
     let single = host

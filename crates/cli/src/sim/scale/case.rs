@@ -48,7 +48,7 @@ pub struct ScaleRow {
     /// busiest port.
     pub model_ns: u64,
     pub messages: u64,
-    /// Number of messages between hosts among them.
+    /// Number of messages between hosts among `messages`.
     pub between: u64,
     pub events: u64,
     pub wall_s: f64,

@@ -26,7 +26,7 @@ pub enum Trouble {
     /// A rank violated the protocol.
     #[error("{0} blames {1}: {2}")]
     Blame(Rank, Rank, String),
-    /// No packet is under way any more.
+    /// No packet is under way any more, and the collective has not ended on this many ranks.
     #[error("{0} ranks wait for what never comes")]
     Stuck(usize),
     /// A rank got wrong data.
@@ -75,8 +75,8 @@ impl<'p> Net<'p> {
 }
 
 impl Crowd<'_> {
-    /// Lets every rank do its part; returns the time at which the last one is done. Then it waits until
-    /// nothing is under way.
+    /// Lets every rank do its part; returns the time at which the last rank is done. Before it returns, it
+    /// waits until nothing is under way.
     pub fn run(
         &mut self,
         requests: &mut [CollectiveRequest],
@@ -115,8 +115,8 @@ impl Crowd<'_> {
         Some(WorldEvent { rank, packet: None })
     }
 
-    /// Lets a rank do all possible work now. Only links with a new packet are polled, unless there is
-    /// something to send.
+    /// Lets a rank do all work that is possible now. Only links with a new packet are polled, unless the rank
+    /// has something to send.
     fn visit(
         &mut self,
         WorldEvent { rank, packet }: WorldEvent,

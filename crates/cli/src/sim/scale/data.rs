@@ -10,18 +10,18 @@ pub struct Data {
     pub words: usize,
 }
 
-/// Factors by which a word depends on its giver, its taker and its place: odd numbers, so that two words are
-/// hardly ever equal.
+/// The factors by which a word depends on its giver, its taker and its position. They are odd numbers, so
+/// that two words are hardly ever equal.
 const FROM: u64 = 0x9E37_79B9_7F4A_7C15;
 const TO: u64 = 0xC2B2_AE3D_27D4_EB4F;
 const PLACE: u64 = 0x1656_67B1_9E37_79F9;
 
-/// Returns a word that one rank has for another one, or rank 0's for all.
+/// Returns a word that one rank has for another one, or that rank 0 has for all.
 fn word(from: usize, to: usize, place: usize) -> u64 {
     sum(from + 1, to, place).wrapping_sub(sum(from, to, place))
 }
 
-/// Returns the sum of the words of so many ranks, starting with the first.
+/// Returns the sum of the words of the first `ranks` ranks.
 fn sum(ranks: usize, to: usize, place: usize) -> u64 {
     let ranks = ranks as u64;
     let of_all = (to as u64).wrapping_mul(TO).wrapping_add((place as u64).wrapping_mul(PLACE));
@@ -69,7 +69,7 @@ impl Data {
         match self.operation {
             Connect | Barrier => true,
             Reduce | Gather if me > 0 => true,
-            // The first rank of an exclusive scan gets nothing.
+            // The first rank of an exclusive scan has no result.
             Exscan if me == 0 => true,
             Broadcast => got.eq(self.block(0, 0)),
             Reduce | Allreduce => got.eq(sums(self.ranks, 0)),

@@ -1,4 +1,4 @@
-//! The events of a page: numbers in groups of 7 bits, the lowest first, in base64.
+//! The encoding of a page's events: numbers in groups of 7 bits, the lowest first, in base64.
 //!
 //! ```text
 //!   rows       count; of each: rank, thread, count of slices; of each slice:
@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::super::recorded::{SliceKind, Trace, TracedMessage};
 
-/// The kind of a one-sided access, behind those of slices.
+/// The kind number of a one-sided access, which follows those of slices.
 pub const ACCESS: u64 = 3;
 
 /// The texts that events refer to.
@@ -40,7 +40,7 @@ impl<'t> EventNames<'t> {
     }
 }
 
-/// A slice or an access as the page has it.
+/// A slice or an access in the numbers of the page.
 struct PageSlice {
     start: u64,
     took: u64,
@@ -48,7 +48,7 @@ struct PageSlice {
     site: u64,
 }
 
-/// The bytes.
+/// Encodes the events of a trace; `names` gets the texts that they refer to.
 pub fn encode<'t>(trace: &'t Trace, names: &mut EventNames<'t>) -> Vec<u8> {
     let mut rows: BTreeMap<(u32, u32), Vec<PageSlice>> = BTreeMap::new();
     for (rank, recorded) in &trace.ranks {
@@ -102,12 +102,12 @@ fn put_messages(bytes: &mut Vec<u8>, trace: &Trace) {
     }
 }
 
-/// Microseconds in nanoseconds.
+/// Converts microseconds to nanoseconds.
 fn ns(us: f64) -> u64 {
     (us * 1000.0).round().max(0.0) as u64
 }
 
-/// The largest number: one of JavaScript is exact so far.
+/// The largest number that is encoded: JavaScript's numbers are exact up to it.
 const MOST: u64 = (1 << 53) - 1;
 
 fn put_all<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
@@ -123,7 +123,7 @@ fn put(bytes: &mut Vec<u8>, number: u64) {
     bytes.push(left as u8);
 }
 
-/// Bytes as text.
+/// Returns bytes as base64 text.
 pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

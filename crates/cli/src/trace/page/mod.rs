@@ -1,4 +1,5 @@
-//! A trace as one page for a browser: timeline, causes, who sends how much to whom, sizes, calls. It loads nothing.
+//! A trace as one page for a browser: timeline, causes, messages between ranks, sizes, calls. The page loads
+//! no other file.
 //!
 //! ```text
 //!   page.html ◀── page.css, decode.js, page.js
@@ -16,7 +17,7 @@ use super::recorded::Trace;
 use super::summary::{CallSummary, OperationSummary, PairSummary, RankSummary, SizeSummary, Summary};
 use encode::{EventNames, encode};
 
-/// Causes and pairs that are on the page.
+/// The most causes, and the most pairs of ranks, on the page.
 const MOST_CAUSES: usize = 30;
 const MOST_PAIRS: usize = 1 << 16;
 
@@ -32,7 +33,7 @@ struct PageSummary<'a> {
     operations: &'a [OperationSummary],
     sizes: &'a [SizeSummary],
     pairs: &'a [PairSummary],
-    /// The names and sites that events refer to by their places here.
+    /// The names and sites of events, which refer to them by index.
     names: Vec<&'a str>,
     sites: Vec<&'a str>,
 }
@@ -45,7 +46,7 @@ struct CauseRow {
     chain: String,
 }
 
-/// The page.
+/// Returns the page.
 pub fn page(trace: &Trace, summary: &Summary) -> String {
     let mut names = EventNames::default();
     let events = encode(trace, &mut names);
@@ -69,7 +70,7 @@ pub fn page(trace: &Trace, summary: &Summary) -> String {
         sites: names.sites(),
     };
     let json = serde_json::to_string(&tables).expect("it has no unencodable part");
-    // No text of the trace ends the script that it is in.
+    // Without `<`, no text of the trace can end the script that contains it.
     let json = json.replace('<', "\\u003c");
     let parts = [
         ("/*STYLE*/", include_str!("page.css")),
@@ -80,7 +81,7 @@ pub fn page(trace: &Trace, summary: &Summary) -> String {
     ];
     let mut page = String::new();
     let mut rest = include_str!("page.html");
-    // Each place is looked for in the template alone, so that no text of the trace is taken for one.
+    // Placeholders are searched in the template alone, so that no text of the trace is mistaken for one.
     while let Some((at, (place, text))) =
         parts.iter().filter_map(|part| Some((rest.find(part.0)?, part))).min_by_key(|(at, _)| *at)
     {

@@ -16,7 +16,8 @@ pub const QUICK_BYTES: [usize; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 
 /// Round trips of short messages in a round.
 const ROUND_TRIPS: u32 = 4000;
-/// Limits of eager messages, the present one first: each moves the limits of other protocols in proportion.
+/// Limits of eager messages, the present one first. Each of them moves the limits of other protocols in
+/// proportion.
 const EAGER_BYTES: [usize; 6] = [0, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20];
 
 /// Returns the checks of messages of these sizes.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::bench::{Failure, time};
 
-/// Spread above which the best round counts instead of the median.
+/// Spread above which the best round is used instead of the median.
 pub const WIDE: f64 = 0.1;
 /// Largest error of a good estimate, in per cent.
 const GOOD_PER_CENT: f64 = 30.0;
@@ -26,7 +26,7 @@ pub struct CheckedRow {
     pub is_chosen: bool,
     pub estimated_ns: f64,
     pub measured_ns: f64,
-    /// True if the rounds differed so much that the best one counts.
+    /// True if the rounds differed so much that the best one is used.
     pub is_disturbed: bool,
 }
 
@@ -46,7 +46,7 @@ impl CheckedRow {
 struct CheckSummary {
     estimates: usize,
     good_estimates: usize,
-    /// Number of calls with several candidates whose chosen one was measured.
+    /// Number of calls with several candidates, of which the chosen one was measured.
     choices: usize,
     good_choices: usize,
 }
