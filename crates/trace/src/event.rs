@@ -1,20 +1,20 @@
-//! Events, and how each is written in 32 bytes.
+//! Events of a rank, and the record of 32 bytes in which each is stored.
 //!
 //! ```text
-//!   word 0   nanoseconds of the host's monotonic clock: stored last, 0 in a record that was not written to its end
+//!   word 0   nanoseconds of the host's monotonic clock: stored last, 0 in an incomplete record
 //!   word 1   kind 8 │ variant 8 │ rail 8 │ lane 8 │ thread 16 │ name 16
 //!   word 2   peer 32 │ tag 32
 //!   word 3   bytes 48 │ flow 16
 //! ```
 
-/// Bytes of a record.
+/// The size of a record in bytes.
 pub const RECORD_BYTES: usize = 32;
-/// Stands for any rank, or none.
+/// The rank of an event that concerns any rank or none.
 pub const NO_RANK: u32 = u32::MAX;
-/// Stands for any tag, or none.
+/// The tag of an event that concerns any tag or none.
 pub const NO_TAG: u32 = u32::MAX;
 
-/// An event as it lies in memory.
+/// The four words of a record.
 pub type Record = [u64; 4];
 
 const MOST_BYTES: u64 = (1 << 48) - 1;
@@ -23,45 +23,48 @@ const MOST_BYTES: u64 = (1 << 48) - 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum EventKind {
-    /// The text of a name follows, in as many records as its bytes need.
+    /// Defines a name. Its text follows, in as many records as its bytes need.
     Name = 1,
     /// A call of the program begins.
     CallBegin,
-    /// It ends.
+    /// A call of the program ends.
     CallEnd,
-    /// A thread begins to wait.
+    /// A thread starts to wait.
     WaitBegin,
-    /// It goes on.
+    /// A thread stops waiting.
     WaitEnd,
-    /// A blocking collective begins; its bytes are those of one block.
+    /// A blocking collective begins. The bytes of the event are those of one block.
     CollectiveBegin,
-    /// It ends.
+    /// A blocking collective ends.
     CollectiveEnd,
-    /// A message is sent: told before any of it can arrive. The sends of a rank on a lane are numbered from 0 in the order of their events.
+    /// A message is sent. The event comes before any part of the message can arrive. The sends of a rank on a
+    /// lane are numbered from 0 in the order of their events.
     Sent,
-    /// A message has met its receive, in the order of its sender.
+    /// A message has met its receive. Messages of one sender, flow and tag are matched in the order of their
+    /// sends.
     Matched,
-    /// A message that has met its receive before has come.
+    /// A message that had met its receive has arrived completely.
     Completed,
-    /// It was decided here how a message travels that was announced.
+    /// This rank has decided how an announced message travels.
     Chosen,
-    /// A message, or a piece of one, that had to wait is put on a rail.
+    /// A message that had to wait, or a piece of one, leaves on a rail.
     Departed,
-    /// A send was withdrawn; the bytes of the event are the number of the send.
+    /// A send was withdrawn. The bytes of the event are the number of the send.
     Withdrawn,
-    /// A flow has this name.
+    /// Gives a flow its name.
     FlowName,
-    /// The return addresses of a call site follow: the bytes of the event, in as many records as they need.
+    /// Defines a call site. Its frames follow, in as many records as the bytes of the event need.
     SiteFrames,
-    /// The thread is inside of a call that the program makes at this site, whose number is the name's.
+    /// The thread is in a call that the program makes at a call site. The name of the event is the number of
+    /// the site.
     CallSite,
     /// A non-blocking collective begins. Its messages have the same flow and tag.
     CollectiveStarted,
-    /// It has ended.
+    /// A non-blocking collective has ended.
     CollectiveCompleted,
-    /// A one-sided access to the memory of the peer; one with a notice has the notice's number as its tag.
+    /// An access to the memory of the peer. If the access has a notice, the tag is the number of the notice.
     Accessed,
-    /// The notice of a put of the peer is taken; the tag is its number.
+    /// The program has taken the notice of a put by the peer. The tag is the number of the notice.
     Noticed,
 }
 
@@ -90,34 +93,34 @@ impl EventKind {
     ];
 }
 
-/// The way of a message: the variant of events of messages.
+/// How a message travels: the variant of events of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum MessageVariant {
-    /// It has not been decided.
+    /// No variant has been chosen yet.
     Undecided,
-    /// Within the rank.
+    /// The message stays within the rank.
     ToSelf,
-    /// In one cell.
+    /// The message travels in one cell.
     Short,
-    /// In one packet with a bulk.
+    /// The message travels in one packet with a bulk.
     Eager,
-    /// In one packet with others.
+    /// The message travels in one packet with other messages.
     Coalesced,
-    /// In several packets without a handshake.
+    /// The message travels in several packets without a handshake.
     EagerMulti,
-    /// In pieces after a handshake; or one such piece.
+    /// The message travels in pieces after a handshake, or the event is that of one piece.
     Streamed,
-    /// Read by the receiver.
+    /// The receiver reads the message from the sender's memory.
     DirectRead,
-    /// Written by the sender.
+    /// The sender writes the message to the receiver's memory.
     DirectWrite,
-    /// Copied by both ends.
+    /// Both ends copy parts of the message.
     DirectBoth,
 }
 
 impl MessageVariant {
-    /// All, by their numbers.
+    /// All variants, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Undecided,
         Self::ToSelf,
@@ -131,12 +134,12 @@ impl MessageVariant {
         Self::DirectBoth,
     ];
 
-    /// The variant with a number; undecided if there is none.
+    /// Returns the variant that has this number, or `Undecided` if there is none.
     pub fn of(number: u8) -> Self {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Undecided)
     }
 
-    /// Its name, as in `canele info --protocols`.
+    /// Returns the name of the variant, as in `canele info --protocols`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Undecided => "undecided",
@@ -153,7 +156,7 @@ impl MessageVariant {
     }
 }
 
-/// The awaited operation: the variant of [`EventKind::WaitBegin`].
+/// What a thread waits for: the variant of [`EventKind::WaitBegin`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum WaitKind {
@@ -170,7 +173,7 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    /// The kind with a number.
+    /// Returns the kind that has this number.
     pub fn of(number: u8) -> Self {
         match number {
             0 => Self::Send,
@@ -182,52 +185,53 @@ impl WaitKind {
     }
 }
 
-/// The way to memory of another rank: the variant of [`EventKind::Accessed`].
+/// How memory of another rank is accessed: the variant of [`EventKind::Accessed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum AccessRoute {
-    /// It is mapped here.
+    /// The memory is mapped in this process.
     Mapped,
-    /// Its owner is asked, or the network does it.
+    /// The owner of the memory is asked, or the network accesses it.
     Remote,
 }
 
 impl AccessRoute {
-    /// The name of the route with a number.
+    /// Returns the name of the route that has this number.
     pub fn name_of(number: u8) -> &'static str {
         if number == Self::Mapped as u8 { "mapped" } else { "remote" }
     }
 }
 
-/// An event.
+/// An event, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When, in ns.
+    /// The time of the event in nanoseconds.
     pub at_ns: u64,
-    /// What.
+    /// The kind of the event.
     pub kind: EventKind,
-    /// The way of a message ([`MessageVariant`]), or the awaited operation.
+    /// The number of a [`MessageVariant`], [`WaitKind`] or [`AccessRoute`], depending on the kind.
     pub variant: u8,
-    /// The number of the rail.
+    /// The number of the rail on which a message leaves.
     pub rail: u8,
-    /// The number of the lane: flows of several lanes may have one number.
+    /// The number of the lane. Flows of different lanes may have the same number.
     pub lane: u8,
-    /// The number of the thread in its process.
+    /// The number of the thread within its process.
     pub thread: u16,
-    /// The number of the name.
+    /// The number of the event's name, or of its call site.
     pub name: u16,
-    /// The other rank.
+    /// The other rank, or [`NO_RANK`].
     pub peer: u32,
-    /// The tag.
+    /// The tag of the message, or [`NO_TAG`].
     pub tag: u32,
-    /// The flow.
+    /// The number of the flow within its lane.
     pub flow: u16,
-    /// Bytes of the message, of an access, of a name or of addresses; the number of a send that was withdrawn.
+    /// The size of the message, access, block, name or call site in bytes. If a send was withdrawn, it is the
+    /// number of the send.
     pub bytes: u64,
 }
 
 impl Event {
-    /// One of this kind about which nothing else is said; its time and thread are those of the thread that records it.
+    /// Returns an event of this kind without further data. The recorder sets its time, lane and thread.
     pub fn new(kind: EventKind) -> Self {
         Self {
             at_ns: 0,
@@ -244,12 +248,12 @@ impl Event {
         }
     }
 
-    /// Its flow, which no other one has: that of a lane.
+    /// Returns the lane and the flow, which identify the flow within the rank.
     pub fn flow_of_lane(&self) -> (u8, u16) {
         (self.lane, self.flow)
     }
 
-    /// Returns its form in memory.
+    /// Encodes the event as a record.
     #[inline]
     pub fn encode(&self) -> Record {
         let Self { at_ns, kind, variant, rail, lane, thread, name, peer, tag, flow, bytes } = *self;
@@ -263,7 +267,7 @@ impl Event {
         [at_ns, what, message, bytes.min(MOST_BYTES) | u64::from(flow) << 48]
     }
 
-    /// The event of a record; none if it was not written to its end, or is none.
+    /// Decodes a record; returns none if it is incomplete or its kind is unknown.
     pub fn decode([at_ns, what, message, size]: Record) -> Option<Self> {
         let kind = *EventKind::ALL.iter().find(|kind| **kind as u8 == what as u8)?;
         (at_ns != 0).then_some(Self {
@@ -281,7 +285,7 @@ impl Event {
         })
     }
 
-    /// Records that the text of a name takes.
+    /// Returns the number of records for a text of this many bytes.
     pub fn records_of_text(bytes: usize) -> usize {
         bytes.div_ceil(RECORD_BYTES)
     }

@@ -1,10 +1,10 @@
-//! The records of a rank for a trace (`canele run --trace`): events of 32 bytes in memory that outlives the rank.
+//! The records of a rank for a trace (`canele run --trace`): events in memory that outlives the rank.
 //!
 //! ```text
-//!   calls, waits, collectives, messages, accesses ──▶ Tracer ──▶ Log (memfd) ──mapped──▶ the host's launcher or agent, after the rank's end
+//!   calls, waits, collectives, messages, accesses ─▶ Tracer ─▶ Log (memfd) ─mapped─▶ launcher or agent
 //! ```
-//! Owns the shape of events and of the memory in which they lie. Never waits, and reads no file: what is made of events is the launcher's
-//! business. A log is bounded: what finds no room is counted.
+//! Owns the form of events and of the memory in which they are stored. It never waits and reads no file. The
+//! launcher makes the trace from the events. A log has a maximum size; events that find no room are counted.
 #![forbid(unsafe_code)]
 
 mod event;

@@ -1,11 +1,12 @@
-//! The memory in which a rank's events lie, and its reader in another process.
+//! The memory in which a rank stores its events, and the reader of that memory in another process.
 //!
 //! ```text
 //!   page 0   magic │ claimed records │ records that found no room
-//!   page 1…  records of 32 bytes, made real memory step by step
+//!   page 1…  records of 32 bytes, whose memory is reserved step by step
 //! ```
-//! A record's place is claimed by one atomic addition, so threads need no lock; its first word is stored last. The reader believes nothing:
-//! it looks at no place outside of the segment, and a record may hold anything.
+//! One atomic addition claims the place of a record, so threads need no lock. The first word of a record is
+//! stored last. The reader trusts nothing: it reads only within the segment, and accepts any bytes as a
+//! record.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
@@ -18,29 +19,29 @@ use crate::event::{RECORD_BYTES, Record};
 const MAGIC: u64 = u64::from_le_bytes(*b"canTRC02");
 const HEAD_BYTES: usize = 4096;
 const WORDS: usize = RECORD_BYTES / 8;
-/// Records that become real memory at a time.
+/// The number of records for which memory is reserved at a time.
 const STEP: usize = 1 << 15;
 
 const AT_MAGIC: usize = 0;
 const AT_CLAIMED: usize = 64;
 const AT_MISSING: usize = 128;
 
-/// A rank's events.
+/// The events of a rank.
 pub struct Log {
     segment: Segment,
-    /// Records that there may be.
+    /// The greatest number of records.
     capacity: usize,
-    /// Records that are real memory.
+    /// The number of records whose memory is reserved.
     usable: AtomicUsize,
-    /// Held by the thread that makes more of them so; false once there is no more memory.
+    /// Held by the thread that reserves more memory. False once a reservation has failed.
     grows: Mutex<bool>,
 }
 
 impl Log {
-    /// A log of at most `bytes`.
+    /// Creates a log of at most `bytes` bytes.
     ///
     /// # Errors
-    /// There is no memory.
+    /// Fails if there is no memory.
     pub fn create(bytes: usize) -> Result<Self, SegmentError> {
         let capacity = (bytes.saturating_sub(HEAD_BYTES) / RECORD_BYTES).max(1);
         let segment = Segment::create("canele-trace", HEAD_BYTES + capacity * RECORD_BYTES)?;
@@ -52,12 +53,13 @@ impl Log {
         Ok(log)
     }
 
-    /// Returns the descriptor by which another process reads it.
+    /// Returns the descriptor by which another process reads the log.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.segment.fd()
     }
 
-    /// Adds records that follow each other; says whether they found room. The first word of the first is not 0.
+    /// Adds consecutive records; returns false if they found no room. The first word of the first record must
+    /// not be 0.
     #[inline]
     pub fn append(&self, records: &[Record]) -> bool {
         let count = records.len();
@@ -78,7 +80,7 @@ impl Log {
         true
     }
 
-    /// Makes memory real up to the record `end`; says whether it is.
+    /// Reserves memory for records up to `end`; returns true if it is reserved.
     #[cold]
     fn grow(&self, end: usize) -> bool {
         let mut grows = self.grows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,10 +109,10 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// Maps the log of a rank; the descriptor, which is not trusted, is closed.
+    /// Maps the log of a rank and closes the descriptor. The contents of the log are not trusted.
     ///
     /// # Errors
-    /// It is no log.
+    /// Fails if the descriptor is not that of a log.
     pub fn map(descriptor: OwnedFd) -> Result<Self, String> {
         let segment = Segment::map(descriptor).map_err(|error| error.to_string())?;
         let (mapping, _) = segment.into_parts();
@@ -122,14 +124,14 @@ impl LogReader {
         Ok(Self { mapping })
     }
 
-    /// Returns the number of records, finished or not.
+    /// Returns the number of records that were claimed, whether they are complete or not.
     pub fn len(&self) -> usize {
         let capacity = (self.mapping.len() - HEAD_BYTES) / RECORD_BYTES;
         let claimed = self.word(AT_CLAIMED).saturating_sub(self.missing());
         usize::try_from(claimed).unwrap_or(usize::MAX).min(capacity)
     }
 
-    /// True if there are none.
+    /// Returns true if no record was claimed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -143,7 +145,7 @@ impl LogReader {
         self.mapping.atomic_u64(at).load(Ordering::Relaxed)
     }
 
-    /// The bytes of at most `most` records from record `from` on.
+    /// Returns the bytes of at most `most` records, from record `from` on.
     pub fn read(&self, from: usize, most: usize) -> Vec<u8> {
         let count = most.min(self.len().saturating_sub(from));
         let words = match count {
@@ -156,7 +158,7 @@ impl LogReader {
     }
 }
 
-/// The records of bytes that [`LogReader::read`] gave.
+/// Splits bytes returned by [`LogReader::read`] into records.
 pub(crate) fn records(bytes: &[u8]) -> impl Iterator<Item = Record> {
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
     bytes.as_chunks::<8>().0.as_chunks::<WORDS>().0.iter().map(move |record| record.each_ref().map(word))

@@ -1,4 +1,4 @@
-//! The records of a rank, as they are read after its end.
+//! The events of a rank, read after its end.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,20 @@ use crate::log;
 use crate::site::{MOST_FRAMES, SiteFrame};
 use crate::tracer::MOST_NAME;
 
-/// The records of a rank.
+/// The events of a rank, with the names and call sites to which they refer.
 #[derive(Debug, Default)]
 pub struct RankEvents {
-    /// In the order in which they were recorded. Those that define names and sites are left out.
+    /// The events in the order in which they were recorded, without those that define names and sites.
     pub events: Vec<Event>,
-    /// Names, by their numbers.
+    /// The names by their numbers.
     pub names: HashMap<u16, String>,
-    /// Call sites, by their numbers: the calls under way, the innermost first.
+    /// The call sites by their numbers. Each lists its frames, the innermost first.
     pub sites: HashMap<u16, Vec<SiteFrame>>,
 }
 
 impl RankEvents {
-    /// Decodes the events of bytes that [`LogReader::read`](crate::LogReader::read) gave. Records that were not written to their end are left out.
+    /// Decodes bytes returned by [`LogReader::read`](crate::LogReader::read). Incomplete records are left
+    /// out.
     pub fn decode(bytes: &[u8]) -> Self {
         let mut all = Self::default();
         let mut frames: Vec<(u16, Vec<u64>)> = Vec::new();

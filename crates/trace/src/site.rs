@@ -1,7 +1,8 @@
 //! Call sites: the places in the program at which a thread calls the library.
 //!
-//! A site is looked for only behind a stretch without events that lasts much longer than the look does: the thread has computed before the
-//! call, or has waited in it. These are the sites that matter, and short calls stay cheap.
+//! A site is looked up only after a period without events that is much longer than the lookup takes. In that
+//! period the thread has computed before the call, or has waited in it. These are the sites of interest, and
+//! short calls stay cheap.
 
 use std::cell::Cell;
 
@@ -9,20 +10,21 @@ use canele_sys::{call_stack, code_map};
 
 use crate::event::EventKind;
 
-/// A site is looked for after so long without events, in ns. A look takes less than a tenth of that.
+/// The period without events, in nanoseconds, after which a site is looked up. A lookup takes less than a
+/// tenth of it.
 pub(crate) const QUIET_NS: u64 = 100_000;
-/// Calls that are under way at a site and are recorded.
+/// The greatest number of frames that are recorded for a site.
 pub(crate) const MOST_FRAMES: usize = 24;
 const ADDRESS_BITS: u32 = 48;
 
-/// A call that is under way: a place in a file of code.
+/// One frame of the call stack: an address in a file of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteFrame {
-    /// The file.
+    /// The path of the file.
     pub module: String,
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     pub module_bytes: u64,
-    /// The address as the file has it.
+    /// The address of the code, as the file numbers addresses.
     pub address: u64,
 }
 
@@ -53,19 +55,19 @@ pub(crate) fn addresses() -> Vec<u64> {
 /// The state of a thread between two events.
 pub(crate) struct ThreadState {
     last_ns: Cell<u64>,
-    /// Calls of the program that are under way.
+    /// The number of calls of the program that the thread is in.
     calls: Cell<u32>,
-    /// The site of the present call is recorded.
+    /// True if the site of the current call is recorded.
     has_site: Cell<bool>,
 }
 
-/// The order of a call site and the event of its call.
+/// Whether a call site is recorded with an event, and in which order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SiteOrder {
     Never,
-    /// Before the event that ends something.
+    /// The site is recorded before the event, which ends something.
     Before,
-    /// After the event that begins something.
+    /// The site is recorded after the event, which begins something.
     After,
 }
 
@@ -74,7 +76,8 @@ impl ThreadState {
         Self { last_ns: Cell::new(0), calls: Cell::new(0), has_site: Cell::new(false) }
     }
 
-    /// Notes an event of this thread; returns when the site of its call is to be recorded.
+    /// Notes an event of this thread; returns whether, and in which order, the site of its call is to be
+    /// recorded.
     #[inline]
     pub(crate) fn note(&self, at_ns: u64, kind: EventKind) -> SiteOrder {
         let is_quiet = at_ns.saturating_sub(self.last_ns.replace(at_ns)) >= QUIET_NS;

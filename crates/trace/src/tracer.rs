@@ -1,4 +1,4 @@
-//! The recorder of a rank: stamps events with clock, thread and lane, and gives names numbers.
+//! The recorder of a rank: it adds time, thread and lane to events, and numbers names and call sites.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::event::{AccessRoute, Event, EventKind, RECORD_BYTES, Record};
 use crate::log::Log;
 use crate::site::{self, SiteFrame, SiteOrder, ThreadState};
 
-/// Bytes of a name that are kept; the paths of files of code are names, too.
+/// The greatest number of bytes of a name that are kept. The paths of files of code are names, too.
 pub(crate) const MOST_NAME: usize = 512;
 
 /// The recorder of a lane of a rank, shared by its threads. All lanes of a rank record in one log.
@@ -44,7 +44,7 @@ impl Tracer {
         Self { shared: self.shared.clone(), lane }
     }
 
-    /// Returns the descriptor by which another process reads it.
+    /// Returns the descriptor by which another process reads the log.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.shared.log.fd()
     }
@@ -55,7 +55,7 @@ impl Tracer {
         self.record_at(clock::monotonic_ns(), event);
     }
 
-    /// Records an event of this thread that was at `at_ns`.
+    /// Records an event of this thread that happened at `at_ns`.
     #[inline]
     pub fn record_at(&self, at_ns: u64, event: Event) {
         let (thread, order) = note_event(at_ns, event.kind);
@@ -69,7 +69,7 @@ impl Tracer {
         }
     }
 
-    /// Records the place of the call that this event belongs to.
+    /// Records the site of the call in which this event happened.
     #[cold]
     fn record_site(&self, Event { at_ns, lane, thread, .. }: Event) {
         let name = self.site(site::addresses());
@@ -95,7 +95,8 @@ impl Tracer {
         number
     }
 
-    /// Records a one-sided access to memory of a rank; one with a notice has the notice's number.
+    /// Records an access to memory of the rank `peer`. If the access has a notice, it records the number of
+    /// the notice.
     pub fn record_access(
         &self,
         name: &str,
@@ -122,7 +123,7 @@ impl Tracer {
         number
     }
 
-    /// Records bytes that an event of this kind announces.
+    /// Records an event of this kind and the bytes that belong to it.
     fn append_text(&self, kind: EventKind, number: u16, bytes: &[u8]) {
         let head = Event {
             at_ns: clock::monotonic_ns(),
@@ -142,7 +143,8 @@ impl Tracer {
         self.shared.log.append(&records);
     }
 
-    /// Records that a span begins, which ends when the value is dropped: two events of these kinds with the same name, flow and tag.
+    /// Records the event `begin`; when the returned value is dropped, it records an event of kind `end` with
+    /// the same name, flow and tag.
     pub fn span(self: &Arc<Self>, begin: Event, end: EventKind) -> Span {
         self.record(begin);
         let Event { name, flow, tag, .. } = begin;
@@ -150,7 +152,7 @@ impl Tracer {
     }
 }
 
-/// A span of time of this thread.
+/// A span of time of this thread, which ends when the value is dropped.
 pub struct Span {
     tracer: Arc<Tracer>,
     end: Event,
@@ -167,14 +169,14 @@ thread_local! {
     static STATE: ThreadState = const { ThreadState::new() };
 }
 
-/// Returns the number of this thread, in the order in which threads record their first event.
+/// Returns the number of this thread. Threads are numbered in the order of their first events.
 fn thread_number() -> u16 {
     static COUNT: AtomicU32 = AtomicU32::new(1);
-    // A thread that is ending has no number any more.
+    // The number of a thread that is ending may be gone.
     NUMBER
         .try_with(|number| {
             if number.get() == 0 {
-                // Relaxed: a number on its own.
+                // Relaxed: no other memory depends on the number.
                 number.set(COUNT.fetch_add(1, Ordering::Relaxed).min(u16::MAX.into()) as u16);
             }
             number.get()
@@ -182,7 +184,8 @@ fn thread_number() -> u16 {
         .unwrap_or(0)
 }
 
-/// Notes an event of this thread; returns the thread's number, and when the site of its call is recorded.
+/// Notes an event of this thread; returns the thread's number and the order of the event and the site of its
+/// call.
 #[inline]
 fn note_event(at_ns: u64, kind: EventKind) -> (u16, SiteOrder) {
     (thread_number(), STATE.try_with(|state| state.note(at_ns, kind)).unwrap_or(SiteOrder::Never))
