@@ -3,8 +3,8 @@
 //! ```text
 //!   claim, fill, commit ─▶ [ dropped? flipped bits? twice? held back? ] ─▶ claim, fill, commit below
 //! ```
-//! Owns the packets that are held back: a bounded number for each link. Packets that arrive are left alone.
-//! The rail knows no time: it holds a packet back while others pass, or for some passes.
+//! Owns the packets that are held back, a limited number for each link. Packets that arrive pass unchanged.
+//! The rail has no clock: it holds a packet back until a number of other packets or passes have gone by.
 
 use canele_mem::window::Window;
 use std::collections::{BTreeMap, VecDeque};
@@ -31,7 +31,8 @@ pub struct Rates {
     pub window: usize,
     /// The rate of packets with a wrong bit: in the header, beside it, or in the bulk.
     pub corrupt: usize,
-    /// A link is lost with its packet number 1 to `kill`, counted anew on each link. If 0, no link is lost.
+    /// A link is lost with one of its first `kill` packets, which is drawn for each link. If 0, no link is
+    /// lost.
     pub kill: u64,
 }
 
@@ -51,12 +52,12 @@ struct Line {
     bulk: Vec<u8>,
     class: Option<Class>,
     held: VecDeque<HeldPacket>,
-    /// The number of packets until the link is lost; 0 if it is lost.
+    /// The number of packets until the link is lost; 0 if it is lost already, `None` if it will not be lost.
     lives: Option<u64>,
 }
 
 struct HeldPacket {
-    /// The number of packets or passes to let by.
+    /// The number of packets or passes that must still go by before this packet leaves.
     wait: usize,
     class: Class,
     header: Header,
@@ -76,7 +77,7 @@ impl<R: Rail> Fault<R> {
         &mut self.below
     }
 
-    /// Notes the capabilities of a link's rail; called for links that are opened from now on.
+    /// Notes the capabilities of a link's rail. The owner calls this for each link that it opens.
     pub fn opened(&mut self, link: LinkId) {
         let caps = *self.below.caps(link);
         self.caps.insert(
@@ -99,8 +100,8 @@ impl<R: Rail> Fault<R> {
         });
     }
 
-    /// Lets one packet or pass go by a link. Packets that have waited long enough leave, as far as there is
-    /// room.
+    /// Counts one packet or pass on a link. Held packets that have waited long enough leave, as far as there
+    /// is room.
     fn go_by(&mut self, link: LinkId) {
         let Some(line) = self.lines.get_mut(&link) else { return };
         line.held.iter_mut().for_each(|held| held.wait = held.wait.saturating_sub(1));
@@ -119,7 +120,7 @@ impl<R: Rail> Fault<R> {
         }
     }
 
-    /// Flips one bit somewhere.
+    /// Flips one bit of the header, of the bytes beside it, or of the bulk.
     fn corrupt(random: &mut Random, held: &mut HeldPacket) {
         let bit = 1 << random.below(8);
         match random.below(3) {
@@ -205,7 +206,7 @@ impl<R: Rail> Rail for Fault<R> {
         links.into_iter().for_each(|link| self.go_by(link));
     }
 
-    /// Lets all packets out: nothing is held back from ranks that sleep.
+    /// Sends all packets that are held back, because ranks that sleep get no more passes.
     fn arm(&mut self) -> Armed {
         let links: Vec<_> = self.lines.keys().copied().collect();
         for link in links {

@@ -1,8 +1,8 @@
 //! Ranks whose calls take processor time: short programs of sends, receives and computation, played by the
 //! real protocols on simulated networks.
 //!
-//! The world's own time is that of the networks. A [`Software`] adds the time that a call takes on its
-//! processor. A rank that computes makes no progress until its next call, as with a library without threads
+//! The time of the world is that of the networks. A [`Software`] gives the time that a call takes on its
+//! processor. While a rank computes, it makes no progress until its next call, like a library without threads
 //! of its own. All links are open from the start, and every byte that arrives is checked.
 
 use canele_mem::buffer::Owned;

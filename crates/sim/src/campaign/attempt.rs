@@ -91,8 +91,8 @@ fn run(program: &Program, report: &Sender<Result<(), String>>) {
         match played.unwrap_or_else(|panic| Err(text(&*panic))) {
             Ok(lists) => lists,
             Err(error) => {
-                // The buffers of a run that failed are still lent. A scope does not end while they are, so
-                // neither does this thread.
+                // After a failure, the buffers of the run are still lent. The scope cannot end before they
+                // are returned, so this thread stays parked.
                 let _ = report.send(Err(error));
                 loop {
                     thread::park();

@@ -60,7 +60,8 @@ impl Home {
         (Self::Region(region.clone(), at, room), token)
     }
 
-    /// Takes back the memory of a send that has ended: it may be used for anything.
+    /// Takes back the memory of a send that has ended, and overwrites it: the program may use it for
+    /// anything.
     pub fn back_out(self, scope: &Scope<'_, '_>, token: OutBuffer) {
         match self {
             Self::Owned(mut owned) => {

@@ -2,10 +2,10 @@
 //! reference.
 //!
 //! A seed gives a [`Setup`]'s program: the operations of each rank, the networks and the faults. The run is
-//! checked at every step. Each message arrives once, in the order of its flow, and goes with the bytes that
-//! were sent to the receive that the reference names. No credit appears from nowhere. In the end every
-//! operation has ended and nothing is held. In every fourth program ranks have observers. They must see
-//! exactly the messages of the program as sent, withdrawn and matched.
+//! checked at every step. Each message must arrive once, in the order of its flow. It must reach the receive
+//! that the reference names, with the bytes that were sent. A sender must never have credit that no receiver
+//! gave. At the end every operation must have ended, and no resource may be held. In every fourth program
+//! ranks have observers. They must see exactly the messages of the program as sent, withdrawn and matched.
 //!
 //! ```text
 //!   seed ─▶ program ─▶ play ─▶ net (Proto, SimRail, World)

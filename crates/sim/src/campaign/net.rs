@@ -34,7 +34,7 @@ pub struct Net {
     /// The region of each rank.
     pub regions: Vec<Arc<Region>>,
     networks: u8,
-    /// The links to open: the step, the rank and the link.
+    /// The links to open, each with the step, the rank and the link.
     opening: Vec<(usize, Rank, LinkId)>,
     pub(super) step: usize,
     /// The most bytes of unexpected payload that a rank may hold.
@@ -129,8 +129,8 @@ impl Net {
         cuts.iter().for_each(|cut| self.world.cut(*cut));
     }
 
-    /// Makes one pass of one rank; returns true if anything happened. A link that the rank wants is there
-    /// after `delay` steps.
+    /// Makes one pass of one rank; returns true if anything happened. A link that the rank wants opens after
+    /// `delay` steps.
     ///
     /// # Errors
     /// Fails if a condition does not hold that must hold at any time.
@@ -143,7 +143,7 @@ impl Net {
         any |= proto.pass(rail);
         let mut wanted = Vec::new();
         while let Some(peer) = proto.take_wanted() {
-            // The fastest network is not always the first to be there.
+            // The fastest network does not always open its link first.
             let late = |network: u8| due + usize::from(network) * delay / 2;
             wanted.extend((0..networks).map(|network| (late(network), rank, LinkId::new(network, peer))));
             any = true;
@@ -198,7 +198,7 @@ impl Net {
         !due.is_empty()
     }
 
-    /// Reports a peer's death to a rank, after the packets that the peer had sent.
+    /// Handles the packets that a dead peer had sent, and then reports its death to a rank.
     pub fn tell(&mut self, rank: Rank, dead: Rank) {
         let (proto, rail) = self.both(rank);
         accept(proto, rail);
@@ -211,8 +211,8 @@ impl Net {
     }
 }
 
-/// Accepts the links that peers have opened. A connection that may be lost has both directions from the
-/// start.
+/// Accepts the links that peers have opened. Where connections can be lost, it opens the other direction of
+/// each at once.
 fn accept(proto: &mut Proto, rail: &mut Watched) -> bool {
     rail.rail.accept();
     let is_one_way = |proto: &Proto, link: LinkId| proto.links_to(link.peer()).all(|other| other != link);

@@ -1,8 +1,8 @@
 //! The events that observers see, checked against the messages of a program.
 //!
-//! Messages from one rank to another on one flow with one tag form a sequence, without the withdrawn ones.
-//! The n-th message matched must be the n-th one sent, for so a trace joins them. Each event is checked at
-//! once as far as that is possible; the rest is checked at the end.
+//! Messages with the same sender, receiver, flow and tag form a sequence, without the withdrawn ones. The
+//! n-th message matched must be the n-th one sent, because traces pair the two by their positions. Each event
+//! is checked at once as far as possible, and the rest at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,8 +102,9 @@ impl Observed {
         send.filter(|send| send.key == key).ok_or_else(|| "there is no such send".into())
     }
 
-    /// Checks the events of a program that has ended against all its messages, in the order in which they
-    /// were sent. For a rank that is `dead`, observers may have seen less than those of its peers.
+    /// Checks the observed events against all messages of the program, which has ended. `messages` holds them
+    /// in the order in which they were sent. If the rank `dead` is an end of a message, the other end may
+    /// have observed more than that rank.
     pub fn check(&self, messages: &BTreeMap<Key, Vec<Expected>>, dead: Option<Rank>) -> Result<(), String> {
         if let Some(wrong) = &self.wrong {
             return Err(wrong.clone());

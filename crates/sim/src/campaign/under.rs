@@ -1,4 +1,5 @@
-//! The rail of a rank in a campaign: simulated, and with faults, repaired or not, if packets go wrong.
+//! The rail of a rank in a campaign. It is simulated; if packets go wrong, faults are added, and repaired or
+//! not.
 
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::exposed::Exposed;
@@ -16,14 +17,14 @@ use canele_rail::{
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::SegmentError;
 
-/// The fate of packets.
+/// What happens to packets on the rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packets {
-    /// Packets arrive.
+    /// All packets arrive unchanged.
     Well,
-    /// Packets go wrong at these rates, and the rail repairs it.
+    /// Packets go wrong at these rates, and the rail repairs the faults.
     Mended(Rates),
-    /// Packets go wrong and no layer repairs it, which a campaign must notice.
+    /// Packets go wrong at these rates, and no layer repairs the faults. A campaign must notice them.
     #[cfg(test)]
     Unmended(Rates),
 }
@@ -39,7 +40,7 @@ pub enum CampaignRail {
     Unmended(Box<Fault<SimRail>>),
 }
 
-/// Calls the same method of the rail, of any kind.
+/// Calls a method of the rail, whichever kind it is.
 macro_rules! each {
     ($self:expr, $rail:ident => $what:expr) => {
         match $self {
@@ -73,7 +74,8 @@ impl CampaignRail {
         }
     }
 
-    /// Accepts the links that peers have opened. A rank that answers needs the other direction too.
+    /// Accepts the links that peers have opened. If packets go wrong, it also opens the other direction,
+    /// which answers need.
     pub fn accept(&mut self) {
         self.sim().accept();
         if !matches!(self, Self::Well(_)) {
@@ -101,7 +103,7 @@ impl CampaignRail {
         }
     }
 
-    /// Returns the time at which the rail has something to do though nothing comes.
+    /// Returns the time at which the rail has work even if no packet comes.
     pub fn next_ns(&self) -> Option<u64> {
         match self {
             Self::Mended(rail) => rail.next_ns(),

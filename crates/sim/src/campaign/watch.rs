@@ -1,4 +1,5 @@
-//! A rail that notes in which order messages reach its rank. Nothing else about matching is undetermined.
+//! A rail that records the order in which messages reach its rank. All the rest of matching follows from that
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,13 +19,14 @@ pub type Arrival = (Rank, Header);
 pub struct Watched {
     pub(super) rail: CampaignRail,
     polled: BTreeMap<LinkId, Vec<Header>>,
-    /// The messages that came in their turn, oldest first.
+    /// The messages in the order in which they count as arrived, the oldest first.
     pub(super) arrivals: VecDeque<Arrival>,
-    /// The number that is due by source and flow, if messages are numbered, and the messages before their
-    /// turn.
+    /// The number of the next message by source and flow, if messages are numbered. The next field holds
+    /// messages that came before their turn.
     due: BTreeMap<(Rank, u32), u32>,
     early: BTreeMap<(Rank, u32, u32), Header>,
-    /// Messages that were given a place, and so met their receive, before all of their bytes had come.
+    /// The messages whose receive was found before all of their bytes had come, because the receiver gave
+    /// their bulk a place.
     placed: BTreeSet<(Rank, u32, u32)>,
     /// The header of the packet that was shown last.
     shown: Option<Header>,
@@ -47,7 +49,8 @@ impl Watched {
         }
     }
 
-    /// Notes that a message has come. It may be due now, and so may those behind it.
+    /// Notes that a message has come. If its number is due, it and the early messages that follow it count as
+    /// arrived.
     fn came(&mut self, from: Rank, header: Header, numbered: bool) {
         if !numbered {
             return self.arrivals.push_back((from, header));
@@ -65,7 +68,7 @@ impl Watched {
     }
 }
 
-/// Returns the headers of the messages in a packet, and of requests to give one back.
+/// Returns the headers in a packet that are messages, or requests to give a message back.
 fn messages(packet: &Packet<'_>) -> Vec<Header> {
     let is_message = |header: &Header| {
         use Kind::*;

@@ -5,11 +5,12 @@
 //!                            ▲  again after a while                           │ numbers come, released
 //!                            └────────────────────── acknowledgement ◀────────┘
 //! ```
-//! Selective repeat: each packet is kept until its receiver reports its release. Without an answer it is
-//! retransmitted after a timeout, which doubles. The receiver sorts packets in that come early, and
-//! acknowledges and drops those that come twice. A frame is sealed with a checksum (CRC-32); one that does
-//! not fit its seal is dropped. Both ends hold at most `cells` packets and four of the largest bulks of a
-//! link. A link whose peer takes nothing for too long is lost, with [`canele_rail::Unacked`].
+//! This is selective repeat: each packet is kept until its receiver reports its release. A packet without an
+//! answer is retransmitted after a timeout, which doubles each time. The receiver puts packets that come
+//! early in their place. It acknowledges and drops packets that come twice. Each frame has a checksum
+//! (CRC-32), and a frame with a wrong checksum is dropped. Each end holds at most `cells` packets and four of
+//! the largest bulks of a link. If a peer takes nothing for too long, its link is lost, with
+//! [`canele_rail::Unacked`].
 //!
 //! It reads no clock. Its owner gives it the time ([`Reliable::advance_to`]) and asks when it must do so next
 //! ([`Reliable::next_ns`]). The checksum finds accidents, not enemies.
@@ -35,7 +36,7 @@ pub struct ReliableSettings {
     pub cells: usize,
     /// The longest time that an answer takes without faults.
     pub again_ns: u64,
-    /// A link is lost if its peer has not taken a packet for so long.
+    /// The time without a packet taken by the peer after which a link is lost.
     pub give_up_ns: u64,
 }
 
@@ -116,7 +117,7 @@ impl<R: Recoverable> Reliable<R> {
         links.filter_map(|link| link.outgoing.next_ns()).min()
     }
 
-    /// Returns the number of packets whose release is not known here yet.
+    /// Returns the number of packets that this end does not know to be released.
     pub fn unreleased(&self) -> usize {
         self.links.values().map(|link| link.outgoing.unreleased()).sum()
     }

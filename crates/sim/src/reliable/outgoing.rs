@@ -8,7 +8,7 @@ use canele_rail::{Bulk, Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, S
 
 /// The first packet number, shortly before numbers wrap.
 pub const FIRST: u32 = u32::MAX - 9;
-/// The number of times that a wait doubles.
+/// The most times that the timeout of a packet doubles.
 const DOUBLINGS: u32 = 6;
 
 /// The sending end.
@@ -21,9 +21,10 @@ pub struct Outgoing {
     /// The packets, from the first whose release is not known.
     packets: VecDeque<Sent>,
     first: u32,
-    /// The number of them known to have come.
+    /// The number of `packets` that are known to have come.
     come: usize,
-    /// The time of the last answer with news, or at which the first packet left that waits for one.
+    /// The start of the time without news: the last answer with news, or the commit of the first packet that
+    /// waits for an answer.
     heard_ns: u64,
     starved: bool,
     room_came: bool,
@@ -32,7 +33,7 @@ pub struct Outgoing {
 struct Sent {
     body: Box<[u8]>,
     bulk: usize,
-    /// The time at which it goes next, and the number of times that it went.
+    /// The time at which the packet is sent next. The next field counts how often it was sent.
     due_ns: u64,
     times: u32,
 }

@@ -11,7 +11,8 @@ use canele_rail::{
     Rma, Slot, Unacked,
 };
 
-/// The number of looks before a sleep, because something that came below may be nothing.
+/// The number of looks before a sleep. Several are needed, because a packet from below may turn out to be
+/// nothing.
 const LOOKS: usize = 4;
 
 impl<R: Recoverable> Rail for Reliable<R> {
@@ -59,7 +60,7 @@ impl<R: Recoverable> Rail for Reliable<R> {
         let links: Vec<_> = self.links.keys().copied().collect();
         let mut came = false;
         for _ in 0..LOOKS {
-            // A link that cannot be believed reports this when it is polled.
+            // A corrupt link counts as news: polling it will report the error.
             came |= links.iter().any(|link| self.take(*link).is_err());
             self.send_all();
             if matches!(self.below.arm(), Armed::Ready) {
@@ -82,7 +83,7 @@ impl<R: Recoverable> Rail for Reliable<R> {
 
 impl<R: Recoverable> FastPath for Reliable<R> {}
 
-/// The rail below may write anything anywhere, so no memory of a peer is reached.
+/// The rail below may damage any access, so the memory of peers is not offered.
 impl<R: Recoverable> OneSided for Reliable<R> {}
 
 impl<R: Recoverable> Rma for Reliable<R> {}

@@ -1,8 +1,9 @@
 //! The successive connections of two ranks over one network, and their ends.
 //!
-//! A connection has a direction from each rank, opened by that rank. When the connection is lost, everything
-//! under way is lost in both directions. Each end notices in its own time, closes its end, and may open the
-//! next generation. An end that is still with the old one notices when it hears of the new one.
+//! A connection has one direction from each rank, which that rank opens. When the connection is lost, both
+//! directions lose everything under way. Each end notices the loss at a time of its own, closes its end, and
+//! may open the next connection, with a new generation. An end that has not noticed the loss does so when it
+//! hears of the new connection.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -87,28 +88,27 @@ impl Connection {
     }
 }
 
-/// The moment at which a connection is lost.
+/// When a connection is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     /// The connection is lost at this time.
     At(u64),
-    /// The connection is lost with this packet of the two ranks, counted from one in both directions
-    /// together.
+    /// The connection is lost with this packet. Packets of both ranks are counted together, from one.
     Packets(u64),
-    /// The connection is lost with the packet that makes it so many bytes, headers included.
+    /// The connection is lost with the packet that reaches this number of bytes, headers included.
     Bytes(u64),
 }
 
-/// The loss of the connection that two ranks have over a network at that moment.
+/// A planned loss of the connection that two ranks have over a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
     /// The number of the network.
     pub network: u8,
     /// The two ranks.
     pub ends: [Rank; 2],
-    /// The moment at which it happens. Packets and bytes are counted from now on.
+    /// When the connection is lost. Packets and bytes are counted from the call of [`super::World::cut`].
     pub when: When,
-    /// The time from then until each end notices. An end with `None` notices when the other opens the next
-    /// connection, or when it is asked to close its end.
+    /// For each end, the time from the loss until that end notices it. An end with `None` notices when the
+    /// other end opens the next connection, or when it is asked to close its end.
     pub notices_ns: [Option<u64>; 2],
 }

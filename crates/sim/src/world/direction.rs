@@ -1,7 +1,7 @@
-//! One direction of a simulated connection: the packets under way, and the room both ends believe in.
+//! One direction of a simulated connection: the packets under way, and the room as each end knows it.
 //!
-//! Owns the packets. A packet is kept until its sender knows that it was released; each end fills and reads
-//! copies of its own. It gets the time from its callers.
+//! Owns the packets. A packet is kept until its sender knows of its release. Each end fills or reads a copy
+//! of the packet. Callers pass the time.
 
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
@@ -16,12 +16,13 @@ use canele_rail::{
 
 /// The number of the first packet, shortly before numbers wrap.
 const FIRST: u32 = u32::MAX - 5;
-/// The arrival time of a packet that is still under way, or lost.
+/// The arrival time of a packet that has no planned arrival, because it is on its way in a fabric or lost.
 const NOT_YET: u64 = u64::MAX;
 
-/// One direction.
+/// One direction of a connection.
 pub struct Direction {
-    /// The chunk counters, made when one is first needed: most directions of many ranks never need any.
+    /// The chunk counters, which are made at their first use: most directions between many ranks never use
+    /// them.
     chunk_counters: OnceCell<Box<[ChunkCounter; CHUNK_COUNTERS]>>,
     cells: u64,
     size: u64,
@@ -32,10 +33,10 @@ pub struct Direction {
 struct Traffic {
     /// The packets, from the first whose release the sender does not know of.
     packets: VecDeque<Flying>,
-    /// The number of packets committed, and the payload position after them.
+    /// The sender's position: the number of packets committed, and the payload bytes up to their end.
     sent: Position,
-    /// The positions that the receiver gave back, with the times at which the sender knows. Then the latest
-    /// position given back, and the latest one known.
+    /// The positions up to which the receiver gave room back, each with the time at which the sender knows.
+    /// The next fields are the last position given back, and the last one that the sender knows.
     given_back: VecDeque<(u64, Position)>,
     released: Position,
     known: Position,
@@ -55,7 +56,7 @@ struct Position {
 pub struct Claimed {
     inline: [u8; MAX_INLINE],
     bulk: Box<[u8]>,
-    /// The position at which its bulk ends in the payload ring whose room it takes.
+    /// The position in the payload ring at which the bulk ends.
     end: u64,
 }
 
@@ -66,13 +67,13 @@ impl Claimed {
     }
 }
 
-/// A packet that its receiver reads: a copy, which holds no packet by itself.
+/// A copy of a packet for its receiver. It does not keep the packet from being released.
 #[derive(Default)]
 pub struct Front {
     header: Header,
     inline: Vec<u8>,
     pub bulk: Vec<u8>,
-    /// The number of bytes of its bulk that lie elsewhere.
+    /// The number of bytes of the bulk that were written to the place that the receiver gave.
     pub direct_bytes: usize,
 }
 
@@ -155,13 +156,13 @@ impl Direction {
         Ok(Claimed { inline: [0; MAX_INLINE], bulk: vec![0; bulk].into(), end })
     }
 
-    /// Returns the counter number `index` of both ends.
+    /// Returns the chunk counter with this index, which both ends share.
     pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {
         &self.chunk_counters.get_or_init(Box::default)[index]
     }
 
-    /// Returns true if so many pieces of so many bytes can be claimed one after the other. One of them may
-    /// have to skip to the start.
+    /// Returns true if so many bulks of so many bytes can be claimed in succession. It allows for one of them
+    /// to skip to the start of the ring.
     pub fn has_room(&self, now_ns: u64, packets: usize, bulk: usize) -> bool {
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);

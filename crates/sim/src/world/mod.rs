@@ -64,7 +64,7 @@ struct Network {
     connections: BTreeMap<Pair, Rc<Connection>>,
     /// The losses that wait for their packet.
     counting: Vec<Counting>,
-    /// The number of packets that have been sent over it.
+    /// The number of packets that were sent over the network.
     packets: u64,
 }
 
@@ -228,7 +228,7 @@ impl State {
         self.now_ns = self.now_ns.max(time_ns);
     }
 
-    /// Handles an event; returns the rank that may have got something by it.
+    /// Handles an event; returns the rank for which something has arrived, if there is one.
     fn happen(&mut self, event: Event) -> Option<WorldEvent> {
         match event {
             Event::Look(rank, link) => return Some(WorldEvent { rank, packet: Some(link) }),

@@ -1,4 +1,4 @@
-//! The properties of a simulated network, in numbers. Never looks at a packet.
+//! The properties of a simulated network, in numbers. This module never reads a packet.
 
 use serde::Deserialize;
 
@@ -16,23 +16,25 @@ pub struct Model {
     pub latency_ns: u64,
     /// The speed at which a packet leaves and arrives, in bytes per millisecond; at least 1.
     pub bytes_per_ms: u64,
-    /// The time that every packet costs its sender besides its bytes; the next packet of its port waits for
-    /// it.
+    /// The time that a packet costs its sender in addition to its bytes. The next packet of the rank waits
+    /// for it.
     pub overhead_ns: u64,
-    /// The network carries multiples of so many bytes; at least 1.
+    /// The unit in which the network carries bytes; packets are rounded up to it. At least 1.
     pub unit_bytes: u64,
-    /// A packet passes so many stages of equal speed one after the other; at least 1.
+    /// The number of stages of equal speed that a packet passes in turn; at least 1.
     pub stages: u64,
-    /// A stage hands a packet on to the next stage in pieces of so many bytes; at least 1.
+    /// The size of the pieces in which a stage passes a packet on to the next stage, in bytes; at least 1.
     pub stage_bytes: u64,
-    /// At most so much is added to a packet's latency, drawn from the seed. Packets of a link do not
-    /// overtake.
+    /// The most that is added to a packet's latency; the amount is drawn from the seed. Packets of a link do
+    /// not overtake each other.
     pub jitter_ns: u64,
-    /// The number of packets under way on a link; an eighth is reserved for control.
+    /// The most packets under way on a link, of which an eighth is reserved for control.
     pub cells: usize,
-    /// The bytes of bulk under way on a link, a power of two from 256 on; a packet takes at most a quarter.
+    /// The most bytes of bulk under way on a link: a power of two, at least 256. A packet takes at most a
+    /// quarter.
     pub payload: usize,
-    /// A peer's region is `Wanted` at most so often before it is there, drawn from the seed.
+    /// The most times that a peer's region is reported as `Wanted` before it is there; the number is drawn
+    /// from the seed.
     pub region_misses: u32,
     /// True if peers' regions can be read and written.
     pub maps_regions: bool,
@@ -54,7 +56,7 @@ pub struct Model {
     pub best_packet: usize,
     /// The topology that joins the ranks.
     pub topology: Topology,
-    /// The number of successive ranks that share a port of a crossbar, as those of one host do; at least 1.
+    /// The number of successive ranks that share a port of a crossbar, like those of one host; at least 1.
     pub ranks_per_port: usize,
 }
 
@@ -62,13 +64,13 @@ pub struct Model {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Topology {
-    /// Each rank has a line of its own to each other: no two pairs share anything.
+    /// Each pair of ranks has a line of its own, so pairs share nothing.
     #[default]
     Direct,
-    /// Each rank, or each few of them, has one port out and one port in, on a switch that itself is never in
-    /// the way.
+    /// Each rank, or each group of [`Model::ranks_per_port`], has a port out and a port in of a switch that
+    /// causes no delay.
     Crossbar,
-    /// Each rank is attached to a router; packets go through one or several routers.
+    /// Each rank is attached to a router. Packets go through one or more routers.
     Wormhole(Wormhole),
 }
 
@@ -83,14 +85,15 @@ pub struct Wormhole {
     pub hosts: usize,
     /// The bytes of a flit, which is sent, or held back, as a whole.
     pub flit_bytes: u64,
-    /// The number of flits that fit in the buffer at the end of a link; so many credits its sender has.
+    /// The number of flits that fit in the buffer at the end of a link, which is also the number of credits
+    /// of its sender.
     pub buffer_flits: u32,
     /// The time from the arrival of a flit's first byte to its departure, in an idle router, the wire
     /// included.
     pub router_ns: u64,
-    /// The time from the departure of a flit out of a buffer until the sender before it has the credit.
+    /// The time from the moment at which a flit leaves a buffer until its credit reaches the sender.
     pub credit_ns: u64,
-    /// The speed of the links between routers. Those to the ranks are as fast as the model says.
+    /// The speed of links between routers. Links to ranks have the speed of the model.
     pub bytes_per_ms: u64,
 }
 
@@ -165,7 +168,7 @@ impl Model {
         time_ns(bytes.next_multiple_of(self.unit_bytes), self.bytes_per_ms)
     }
 
-    /// Returns the time until the last stage has its first part of a packet.
+    /// Returns the time until the first part of a packet is in the last stage.
     pub(super) fn fill_ns(&self, bytes: u64) -> u64 {
         (self.stages - 1) * self.wire_ns(bytes.min(self.stage_bytes))
     }

@@ -1,8 +1,8 @@
 //! A simulated network with the control path of a driver between hosts. Ranks do not know each other's
 //! addresses at first. An attempt to connect takes a round trip, and fails if the peer has ended.
 //!
-//! An address is the rank's number, four bytes. Time is the world's: it moves when the world is advanced,
-//! never here.
+//! An address is the rank's number in four bytes. Time is that of the world; it moves only when the world is
+//! advanced, never in this module.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -38,7 +38,7 @@ pub struct SimNetwork {
     carried: BTreeMap<LinkId, (u64, u64)>,
     /// The bytes sent on links that were closed.
     sent_before: u64,
-    /// The bytes of bulk of the packets claimed and polled last.
+    /// The numbers of bulk bytes of the packet claimed last and of the packet polled last.
     bulks: (usize, usize),
 }
 
@@ -65,7 +65,7 @@ impl SimNetwork {
         LinkId::new(self.number, peer)
     }
 
-    /// Opens this end of links that peers have opened, and reports each once.
+    /// Opens this end of the links that peers have opened, and queues each once for the owner.
     fn accept(&mut self) -> bool {
         self.rail.accept();
         let new: Vec<_> =

@@ -32,7 +32,7 @@ pub struct SimRail {
     caps: Vec<Caps>,
     busies: Vec<bool>,
     shows: Vec<bool>,
-    /// True if part of a packet has come since the last flush.
+    /// True if a poll since the last flush has found a packet whose bulk had not come yet.
     moved: bool,
     links: BTreeMap<LinkId, Link>,
     /// The packet that was polled last.
@@ -42,7 +42,7 @@ pub struct SimRail {
     /// The latest generation of each link that was closed here.
     closed: BTreeMap<LinkId, u32>,
     regions: Regions,
-    /// The number of times that each peer's region will still be `Wanted`.
+    /// The number of times that each region of a peer is still reported as `Wanted`.
     misses: BTreeMap<(Rank, RegionId), u64>,
 }
 
@@ -52,13 +52,13 @@ struct Link {
     incoming: Option<Rc<Direction>>,
     /// The packet that is being filled.
     claimed: Option<Box<Claimed>>,
-    /// True if something was committed since the pass began, on a network whose packets cost much.
+    /// True if a packet was committed in this pass and the network's model is [`busy`](super::Model::busy).
     busy: bool,
-    /// True if the rank knows that the link is lost.
+    /// True if the rank has noticed the loss of the link.
     lost: bool,
     /// The verbs that may be under way.
     verbs: Vec<Rc<PostedVerb>>,
-    /// The state of the oldest incoming packet.
+    /// The state of the oldest incoming packet, if its bulk comes after its head.
     shown: Option<Shown>,
 }
 
@@ -86,8 +86,8 @@ impl SimRail {
         }
     }
 
-    /// Opens the direction to a peer over a network; the peer sees it with its next [`SimRail::accept`]. A
-    /// link that was lost must be closed before it can be opened again.
+    /// Opens this rank's direction to a peer over a network. The peer sees it at its next
+    /// [`SimRail::accept`]. A lost link must be closed before it can be opened again.
     pub fn open_link(&mut self, network: u8, peer: Rank) -> LinkId {
         let id = LinkId::new(network, peer);
         self.accept();
@@ -103,8 +103,8 @@ impl SimRail {
         id
     }
 
-    /// Notices the links that peers have opened to this rank since the last call. If this end still has a
-    /// lost link, it learns of the loss because the other end has opened the next one.
+    /// Notes the links that peers have opened to this rank since the last call. If a peer has opened a new
+    /// connection and this end still has the old one, this end learns that the old one is lost.
     pub fn accept(&mut self) {
         let mut world = self.world.borrow_mut();
         let mut later = VecDeque::new();

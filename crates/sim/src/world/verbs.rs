@@ -19,7 +19,7 @@ use super::State;
 use super::agenda::Event;
 use super::connection::Connection;
 
-/// A verb that was posted.
+/// A verb that a rank has posted.
 pub struct PostedVerb {
     pub token: u64,
     pub link: LinkId,
@@ -27,7 +27,7 @@ pub struct PostedVerb {
     pub connection: Rc<Connection>,
     /// The verb; `None` once it has completed.
     verb: RefCell<Option<Verb>>,
-    /// The result at the owner, and the bytes read there.
+    /// The result at the owner. The next field holds the bytes that a get has read there.
     outcome: Cell<Result<u64, VerbError>>,
     read: RefCell<Vec<u8>>,
 }
@@ -58,7 +58,8 @@ impl PostedVerb {
         self.outcome.set(found.ok_or(VerbError::Refused));
     }
 
-    /// Ends the verb at its origin, which gets its memory back.
+    /// Ends the verb at its origin. A get writes the bytes that were read, and the verb gives its memory
+    /// back.
     pub fn end(&self, outcome: Result<u64, VerbError>) -> Option<VerbCompletion> {
         let verb = self.verb.borrow_mut().take()?;
         if let (Verb::Get { into, .. }, Ok(_)) = (&verb, outcome) {
@@ -102,7 +103,7 @@ pub struct WorldVerbs {
     /// The registered memory, by its owner and the place of its first byte.
     registered: BTreeMap<(Rank, MemoryAddress), Exposed>,
     completed: BTreeMap<Rank, VecDeque<VerbCompletion>>,
-    /// The time until which the verbs of a rank's link occupy it.
+    /// The time until which each link of a rank is occupied by the rank's verbs.
     busy_until_ns: BTreeMap<(Rank, LinkId), u64>,
 }
 

@@ -77,7 +77,7 @@ impl Play<'_, '_, '_> {
         self.dead.is_some_and(|dead| self.net.sends_on(flow, dead))
     }
 
-    /// Gets the memory of the dead rank back, which a real job cannot do.
+    /// Takes back the memory of the dead rank's operations, which a real job cannot do.
     pub(super) fn end_the_dead(&mut self) -> Checked {
         let Some(dead) = self.dead else { return Ok(()) };
         let d = dead.0 as usize;

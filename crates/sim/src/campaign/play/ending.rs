@@ -14,9 +14,10 @@ use crate::campaign::observed::Expected;
 use crate::campaign::program::Memory;
 
 impl Play<'_, '_, '_> {
-    /// Lets everything happen that can.
+    /// Runs all ranks until nothing more can happen.
     pub(super) fn settle(&mut self) -> Checked {
-        // True for each rank that has reason to look. A rank that finds nothing sleeps until something comes.
+        // True for each rank that must make a pass. A rank whose pass finds nothing sleeps until an event
+        // wakes it.
         let mut awake = vec![true; self.net.ranks()];
         let mut idle = 0;
         let steps = if self.program.packets == Packets::Well { 400_000 } else { 4_000_000 };
@@ -33,8 +34,8 @@ impl Play<'_, '_, '_> {
                 }
             }
             if any {
-                // A region that was wanted and is there now may be news to a rank that slept. A bad rail
-                // still holds packets back, because no rank arms it here.
+                // In two cases a sleeping rank may have had work. A region that it wanted may be there now. A
+                // bad rail may hold packets back, because no rank arms it here.
                 let sure = self.program.packets == Packets::Well
                     && self.program.networks.iter().all(|model| model.region_misses == 0);
                 if idle > 0 && sure {
@@ -53,8 +54,8 @@ impl Play<'_, '_, '_> {
         Err("it never comes to rest".into())
     }
 
-    /// Cancels the receives that got nothing and receives the messages that no receive took; returns true if
-    /// there were any.
+    /// Cancels the receives without a message, and receives the messages that no receive took; returns true
+    /// if there were any of either.
     pub(super) fn receive_the_rest(&mut self) -> Checked<bool> {
         let mut any = false;
         for rank in (0..self.net.ranks()).filter(|r| Some(Rank(*r as u32)) != self.dead).collect::<Vec<_>>() {

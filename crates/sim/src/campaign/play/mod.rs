@@ -24,7 +24,7 @@ use super::reference::{Envelope, Flows, Message, content};
 
 type Checked<T = ()> = Result<T, String>;
 
-/// A message and the facts known of it.
+/// A message, and what the reference and the rank have learnt of it.
 struct Letter {
     from: Rank,
     to: Rank,
@@ -32,21 +32,21 @@ struct Letter {
     tag: Tag,
     len: usize,
     mode: Mode,
-    /// True if a receive has it.
+    /// True if a receive has taken the message.
     matched: bool,
-    /// True if it came as an announcement.
+    /// True if the message came as an announcement.
     announced: bool,
-    /// True if its sender asked for it and has it back.
+    /// True if the sender asked for the message back and got it.
     withdrawn: bool,
 }
 
-/// A receive and the message it must get.
+/// A receive of the program, and the message that it must get.
 struct PostedReceive {
     at: Rank,
     flow: FlowId,
     room: usize,
     got: Option<Message>,
-    /// True if it must end with the report of the death.
+    /// True if the receive must fail, because a peer has died.
     fails: bool,
 }
 
@@ -64,11 +64,11 @@ struct Pending {
     cancelled: bool,
 }
 
-/// The expected content of lists: a message of so many bytes, or nothing. A list without an entry may hold
-/// anything.
+/// The expected content of each list: a message with its number of bytes, or nothing. A list without an entry
+/// may hold anything.
 pub type Lists = BTreeMap<usize, Option<(Message, usize)>>;
 
-/// The borrowed memory of a program, by number of its sends and receives.
+/// The borrowed memory of a program, by the numbers of its sends and receives.
 pub struct Borrowed<'env> {
     pub out: BTreeMap<usize, &'env [u8]>,
     pub into: BTreeMap<usize, Vec<&'env mut [u8]>>,
@@ -91,12 +91,13 @@ pub struct Play<'p, 'scope, 'env> {
     flows: Vec<Flows>,
     /// Messages on their way, by source, receiver and flow.
     flying: BTreeMap<(Rank, Rank, FlowId), VecDeque<Message>>,
-    /// Messages that their senders ask back, by source, receiver and flow.
+    /// Messages whose senders have asked for them back, by source, receiver and flow.
     asked_back: BTreeMap<(Rank, Rank, FlowId), VecDeque<Message>>,
     region_used: Vec<usize>,
     lists: Lists,
     dead: Option<Rank>,
-    /// The ranks that know of the death, and the flows whose receives from any source do.
+    /// The ranks that were told of the death. The next field holds the ranks and flows on which a receive
+    /// from any source was told.
     told: BTreeSet<Rank>,
     told_flows: BTreeSet<(Rank, FlowId)>,
     extra: usize,
@@ -107,7 +108,7 @@ pub struct Play<'p, 'scope, 'env> {
 /// The first number above those of the program, for receives made at its end.
 const EXTRA: usize = 1 << 20;
 
-/// Returns the number of a rank's action, as a message or a receive.
+/// Returns the number of the message or receive that a rank's action makes.
 pub fn number(rank: usize, action: usize) -> usize {
     rank << 12 | action
 }
@@ -202,7 +203,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         Ok(any)
     }
 
-    /// Passes the messages that have come to the reference.
+    /// Gives the reference the messages that have arrived at a rank.
     fn arrivals(&mut self, rank: usize) -> Checked {
         while let Some((from, header)) = self.net.rails[rank].arrivals.pop_front() {
             if Kind::of(&header) == Some(Kind::Withdraw) {
@@ -217,8 +218,8 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         Ok(())
     }
 
-    /// Returns the message that a header announces: the next of its source on its flow. Fails if a message
-    /// was overtaken or lost.
+    /// Returns the message that a header belongs to: the next one from its source on its flow. Fails if there
+    /// is none, or if it has another tag because it was overtaken.
     fn arrived(&mut self, rank: usize, from: Rank, header: canele_rail::Header) -> Checked<Envelope> {
         let key = (from, Rank(rank as u32), FlowId(header.flow));
         let message = self.flying.get_mut(&key).and_then(VecDeque::pop_front);
@@ -315,7 +316,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
                 let letter = &self.letters[&message];
                 let key = (letter.from, letter.to, letter.flow);
                 if letter.from == letter.to {
-                    // A message that was kept is done, and cannot be cancelled any more.
+                    // A message that the library has copied is done, and can no longer be cancelled.
                     let withdrawn = cancelled && self.flows[rank].of(key.2).withdraw(message);
                     return same(
                         "whether a message of a rank to itself was still there",
@@ -342,7 +343,7 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: T, expected: T) -> Chec
     if got == expected { Ok(()) } else { Err(format!("{what}: {got:?}, expected {expected:?}")) }
 }
 
-/// Checks that memory begins with the message and that nothing behind it was written.
+/// Checks that memory begins with the message, and that the bytes behind it are untouched.
 pub fn check_bytes(what: &str, expected: Option<(Message, usize)>, bytes: &[u8]) -> Checked {
     let (message, len) = expected.unwrap_or_default();
     let good = content(message, len);

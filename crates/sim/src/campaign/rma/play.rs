@@ -1,4 +1,4 @@
-//! One run of a program: the accesses of each rank, drawn as it goes, and their outcomes.
+//! One run of a program: accesses of each rank, which are drawn during the run, and their outcomes.
 
 mod accesses;
 mod check;
@@ -34,18 +34,18 @@ type CheckedAccesses = Result<(), String>;
 
 /// The expected outcome of a call.
 enum ExpectedOutcome {
-    /// The call ends; nothing else is known of it.
+    /// The call ends, with any result.
     End,
     Bytes(Vec<u8>),
     Fetched,
-    /// The word is replaced, if it had this value.
+    /// The word is replaced if its value was this one.
     Replaced(u64),
     Refused,
     Granted(RmaLockKind),
     /// The call reads the word that the lock protects.
     Protected,
     Unlocked(RmaLockKind),
-    /// The lock was requested, used and given back without a wait between.
+    /// The rank got the lock, used it and returned it without waiting in between.
     SectionDone,
 }
 
@@ -78,7 +78,7 @@ pub struct RmaPlay<'p> {
     parties: Vec<Party>,
     memory: Vec<Exposed>,
     keys: Vec<ExposureKey>,
-    /// The number that origins give to the first byte of each memory.
+    /// For each memory, the offset by which origins address its first byte.
     starts: Vec<u64>,
     /// The accesses that each origin has done: [origin][owner].
     done: Vec<Vec<Done>>,
@@ -87,7 +87,7 @@ pub struct RmaPlay<'p> {
     dead: Option<usize>,
 }
 
-/// The environment of a target that has exposed memory alone.
+/// The environment of a target that has exposed memory only, and no regions.
 struct Here<'a> {
     rail: &'a mut Watched,
     words: &'a Words,

@@ -7,8 +7,9 @@ pub const SUMS: usize = 700;
 /// The number of bytes that each rank alone puts and gets.
 pub const AREA: usize = 30_000;
 
-/// The indices of an owner's words before the sums: fetched, replaced, locked, then one of each origin whose
-/// order matters.
+/// The index of the word that ranks fetch and add to. The next constants are the indices of the word that
+/// ranks replace, of the word that the lock protects, and of the first word whose order matters. There is one
+/// of the last kind for each origin.
 pub const FETCHED: usize = 0;
 pub const REPLACED: usize = 1;
 pub const LOCKED: usize = 2;
@@ -30,7 +31,8 @@ pub struct Done {
     pub area: Vec<u8>,
     pub sums: Vec<u64>,
     pub ordered: u64,
-    /// Words fetched and added to; words replaced; sections done with the lock, and sections begun.
+    /// The number of times that the origin fetched a word and added to it. The next fields are the fetched
+    /// values, the successful replaces, the sections done and begun with the lock, and all replaces.
     pub fetches: u64,
     pub fetched: Vec<u64>,
     pub replaced: u64,
@@ -60,8 +62,8 @@ impl Done {
         self.ordered = apply(FOLD, self.ordered, n);
     }
 
-    /// Compares this with the owner's memory. If the origin `is_dead`, nothing is compared, for part may
-    /// be missing.
+    /// Compares the accesses of this origin with the owner's memory. If the origin `is_dead`, nothing is
+    /// compared, because some accesses may be missing.
     pub fn check_own(&self, ordered: u64, area: &[u8], is_dead: bool) -> Result<(), String> {
         if is_dead {
             return Ok(());
@@ -78,8 +80,8 @@ impl Done {
     }
 }
 
-/// Checks that a word that all ranks count in is within `least` and `most`. The ranks may have counted more
-/// before they died.
+/// Checks that a word that all ranks add to is between `least` and `most`. The two differ if ranks died,
+/// since they may have added more than is known.
 pub fn check_sum(what: &str, there: u64, least: u64, most: u64) -> Result<(), String> {
     if (least..=most).contains(&there) {
         return Ok(());

@@ -1,11 +1,10 @@
-//! A switch that is never in the way: packets of one host share its port out, packets to one host its port
-//! in.
+//! A switch that never delays packets. The ranks of one host share a port out and a port in.
 //!
-//! A rank works for a packet as long as its overhead is, and then gives it to its port. The packet occupies
-//! the port for the time of its bytes, behind packets of other ranks that were there before. It reaches the
-//! receiver's port one filling of the stages later. There it waits behind those that were there before, and
-//! occupies the port for its bytes. The switch has room for all packets that the links allow to be under way.
-//! It does not model frames of two packets that alternate within a packet's time.
+//! A rank works on a packet for the overhead of the model, and then gives the packet to the port out. The
+//! port is occupied for the time of the packet's bytes, after packets that other ranks gave it before. The
+//! packet reaches the receiver's port when its first part has filled the later stages. There it waits for the
+//! packets that came before it, and occupies the port for the time of its bytes. The switch has room for all
+//! packets that links allow under way. It does not model that the frames of two packets can alternate.
 
 use super::super::model::Model;
 use super::{Due, FabricEvent, SimPacket};
@@ -22,8 +21,8 @@ pub struct Crossbar {
 struct Ports {
     out_free_ns: u64,
     in_free_ns: u64,
-    /// The time at which the packet before reaches its receiver's port; packets of a host do not overtake
-    /// each other.
+    /// The time at which the previous packet reaches the port of its receiver. Packets of one host do not
+    /// overtake each other.
     reached_ns: u64,
 }
 
@@ -38,7 +37,7 @@ impl Crossbar {
         let starts_ns = now_ns.max(*given_ns) + model.overhead_ns;
         *given_ns = starts_ns + model.wire_ns(packet.bytes);
         if self.ranks_per_port == 1 {
-            // No other rank can come before it.
+            // The rank has the port alone, so no packet of another rank can be earlier.
             return self.leave(model, starts_ns, packet, due);
         }
         due.push(Due::Step(starts_ns, FabricEvent::Ready(packet)));

@@ -1,16 +1,17 @@
-//! Wormhole routing, flit by flit: a packet goes through the routers like a worm and holds every channel it
-//! is on.
+//! Wormhole routing, flit by flit: a packet goes through the routers like a worm and holds every channel that
+//! it is in.
 //!
 //! ```text
 //!   rank ─ queue ─▶ channel ─▶ [buffer] router ─▶ channel ─▶ [buffer] router ─▶ channel ─▶ rank
 //!                     ◀─ credit, one a flit ─┘
 //! ```
-//! A channel carries one packet at a time, from its first flit to its last. At its end is a buffer, first in,
-//! first out. The packet behind may enter it as soon as the last flit before it has left the channel. A first
-//! flit that cannot go on holds up all flits behind it. A flit leaves if there is a credit for it; the credit
-//! comes back when the flit leaves the buffer. Packets that want one channel get it in the order in which
-//! they came to the front of their buffers, so inputs take turns. Ranks take flits as fast as their link
-//! brings them, because links have room for all packets that they allow under way.
+//! A channel carries one packet at a time, from its first flit to its last. At the end of the channel is a
+//! buffer of the flits in their order. The next packet may enter the channel as soon as the last flit of the
+//! previous one has left it. If the first flit in a buffer cannot leave, all flits behind it wait. Each flit
+//! needs a credit to be sent. The credit comes back when the flit leaves the buffer. Packets that want the
+//! same channel get it in the order in which they reached the front of their buffers, so inputs take turns.
+//! Ranks take flits at the speed of their link, because links have room for all packets that they allow under
+//! way.
 //!
 //! Not modelled: symbols within a flit, credits' own bandwidth (part of the speed given), virtual channels,
 //! broken flits.
@@ -35,7 +36,7 @@ struct Flit {
     worm: u32,
     first: bool,
     last: bool,
-    /// The time at which it may leave again.
+    /// The time from which the flit may leave the place where it is now.
     ready_ns: u64,
 }
 
@@ -43,25 +44,26 @@ struct Flit {
 #[derive(Default)]
 struct Channel {
     flit_ns: u64,
-    /// The router it leads to; `None` if it leads to a rank, which takes every flit.
+    /// The router at the end of the channel; `None` if a rank is there, which takes every flit.
     to: Option<u32>,
     free_ns: u64,
-    /// The source whose packet it carries, until the last flit has left.
+    /// The source of the packet in the channel, until its last flit has left.
     holder: Option<Feed>,
-    /// The sources that have a packet for it.
+    /// The sources whose next packet waits for this channel.
     waiting: VecDeque<Feed>,
     credits: u32,
-    /// The times at which credits on their way arrive.
+    /// The arrival times of credits that are on their way back.
     coming: VecDeque<u64>,
-    /// True if it waits for a credit, whose arrival is planned when one is sent.
+    /// True if the channel waits for a credit and none is on its way. The next credit that is sent plans the
+    /// channel's next step.
     starved: bool,
     buffer: VecDeque<Flit>,
 }
 
-/// A packet.
+/// A packet on its way through the routers.
 struct Worm {
     packet: SimPacket,
-    /// The number of flits that have not left the rank.
+    /// The number of flits that are still in the rank's queue.
     left: u64,
     first: bool,
 }
@@ -153,8 +155,8 @@ impl Routers {
         }
     }
 
-    /// Handles the first flit of a buffer when it is ready: it asks for its channel, or follows those before
-    /// it.
+    /// Handles the first flit of a buffer when it is ready. If it is the first of its packet, it requests its
+    /// channel; otherwise it follows the flits before it.
     pub fn routed(&mut self, now_ns: u64, channel: u32, due: &mut Vec<Due>) {
         let at = &self.channels[channel as usize];
         let Some(flit) = at.buffer.front().copied().filter(|flit| flit.ready_ns <= now_ns) else { return };
@@ -237,8 +239,8 @@ impl Routers {
         Flit { worm: place, first, last, ready_ns: 0 }
     }
 
-    /// Takes the next flit out of a buffer: its credit goes back, and the flit behind may be one that asks
-    /// for its channel.
+    /// Takes the next flit out of a buffer and sends its credit back. If the next flit in the buffer begins a
+    /// packet, it is ready to request its channel.
     fn next_of_buffer(&mut self, now_ns: u64, from: u32, due: &mut Vec<Due>) -> Flit {
         let before = &mut self.channels[from as usize];
         let flit = before.buffer.pop_front().expect("a flit that was seen");
@@ -253,9 +255,9 @@ impl Routers {
         flit
     }
 
-    /// Moves a flit to the end of a channel. Its first bytes may leave the next router while its last still
-    /// come. If the next channel is faster, the flit waits so long that its bytes do not leave faster than
-    /// they come.
+    /// Moves a flit to the end of a channel. Its first bytes may leave the next router while its last bytes
+    /// still arrive. If the next channel is faster, the flit waits, so that its bytes do not leave faster
+    /// than they arrive.
     fn hand_on(&mut self, now_ns: u64, channel: u32, flit: Flit, due: &mut Vec<Due>) {
         let at = &self.channels[channel as usize];
         match at.to {

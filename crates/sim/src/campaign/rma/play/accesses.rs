@@ -1,4 +1,4 @@
-//! The accesses of a rank, drawn as it goes, and their expected outcomes.
+//! The accesses of a rank, which are drawn during the run, and their expected outcomes.
 
 use std::sync::Arc;
 
@@ -107,8 +107,8 @@ impl RmaPlay<'_> {
             return self.submit(me, to, (flush, None), Vec::new(), 0, ExpectedOutcome::Granted(kind));
         }
         if kind == RmaLockKind::Exclusive {
-            // A holder that waits reads this word and writes it back plus one. It would undo an add that the
-            // lock did not keep out.
+            // Another holder of the lock reads this word, waits, and writes it back plus one. If the lock did
+            // not keep this add out, the holder's write would undo it.
             self.done[me][to].sections_begun += 1;
             let access = self.access(to, ElementAction::Accumulate, ADD, 8 * LOCKED, 8);
             self.submit(me, to, (access, None), 1u64.to_le_bytes().to_vec(), 0, ExpectedOutcome::End);
