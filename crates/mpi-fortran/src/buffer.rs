@@ -1,5 +1,5 @@
-//! The arguments of C's functions for an array: its address, a datatype with its strides, or a copy without
-//! gaps.
+//! The arguments of C's functions for an array. They are its address with a datatype for its strides, or the
+//! address of a copy without gaps.
 
 use core::ffi::{c_int, c_void};
 
@@ -10,18 +10,19 @@ use crate::mpi::*;
 use crate::place;
 use crate::section::{self, NoType};
 
-/// The buffer belongs to the caller again when the procedure returns, so it may be copied.
+/// The flag of a buffer that may be copied, because the caller gets it back when the procedure returns.
 const BLOCKING: c_int = 1;
-/// The buffer is written.
+/// The flag of a buffer that the call writes.
 const WRITTEN: c_int = 2;
-/// The buffer has a count and a datatype, which may be replaced.
+/// The flag of a buffer whose count and datatype are arguments, so the two may be replaced.
 const PAIR: c_int = 4;
-/// Only the address is needed.
+/// The flag of a buffer of which the call needs the address alone.
 const ADDRESS: c_int = 8;
 
-/// The buffer has a datatype, with a block for each rank or partitions of `count` elements.
+/// The flag of a buffer whose datatype is an argument. It has a block for each rank, or partitions of `count`
+/// elements.
 const BLOCKS: c_int = 16;
-/// The call returns a request, to which a copy may be attached.
+/// The flag of a call that returns a request, to which a copy may be attached.
 const REQUEST: c_int = 32;
 
 /// A buffer for C's functions: `canele_buffer` of the module `canele_support`.
@@ -34,9 +35,9 @@ pub struct Buffer {
     made: c_int,
 }
 
-/// The datatype was made by this library.
+/// Says that this library made the datatype.
 const MADE_A_TYPE: c_int = 1;
-/// A copy was made.
+/// Says that this library made a copy.
 const MADE_A_COPY: c_int = 2;
 
 /// Computes the arguments of C's function for a buffer.

@@ -8,15 +8,16 @@ use crate::descriptor::Array;
 pub struct Copied {
     bytes: Vec<u64>,
     array: Array,
-    /// The contents before the library wrote the copy, if it writes it. Unchanged elements are not written
-    /// back, since the program may use elements outside of the message.
+    /// The elements as they were before MPI wrote the copy, if it may write it. Only changed elements are
+    /// written back, since the program may use the others in the meantime.
     before: Option<Vec<u64>>,
     /// Size of a partition in bytes; 0 if there are none.
     partition: usize,
 }
 
 impl Copied {
-    /// Copies the elements. Elements to be written are copied too, since they may be written in part.
+    /// Copies the elements. Those to be written are copied as well, because the call may write only a part of
+    /// them.
     pub fn new(array: &Array, is_written: bool, partition: usize) -> Self {
         let bytes = array.element as usize * array.elements() as usize;
         let mut copied = Self {

@@ -11,15 +11,15 @@ const DIST_GRAPH: c_int = 213;
 /// `MPI_ROOT`.
 const ROOT: c_int = -4;
 
-/// Calls a function that writes a number, and returns the number, or 0 after an error. The function for which
-/// the array is made reports the error.
+/// Calls a function that writes a number, and returns the number, or 0 after an error. The later call of the
+/// function with the array reports the error.
 fn ask(call: impl FnOnce(&mut c_int) -> c_int) -> c_int {
     let mut number = 0;
     if call(&mut number) == SUCCESS { number } else { 0 }
 }
 
-/// Returns the number of ranks that have a block in a collective: those of the remote group for an
-/// intercommunicator.
+/// Returns the number of ranks that have a block in a collective. On an intercommunicator these are the ranks
+/// of the remote group.
 #[unsafe(no_mangle)] // SAFETY: the prefix is Canelé's, and this crate alone defines the name.
 pub extern "C" fn canele_fort_peers(comm: c_int) -> c_int {
     // SAFETY: any number may be asked about, and the places are valid.

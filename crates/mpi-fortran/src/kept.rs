@@ -1,5 +1,5 @@
-//! Attribute values set by Fortran. C reads such a value at an address (MPI 5.0, section 19.3.7), so each has
-//! a place.
+//! Attribute values that Fortran has set. C reads each at an address (MPI 5.0, section 19.3.7), so each is
+//! stored at a place of its own.
 
 use core::ffi::c_int;
 use std::collections::BTreeMap;

@@ -37,7 +37,7 @@ unsafe impl Send for Later {}
 
 /// `MPI_COMM_NULL`.
 const COMM_NULL: c_int = 0x100;
-/// The contents of a place before C writes it. A library may write the null handle first.
+/// What a place may hold until C writes the handle. Some libraries write the null handle first.
 const NOTHING: [Handle; 2] = [0, COMM_NULL as Handle];
 
 /// Returns a place for a handle that C writes when a request completes.
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn canele_fort_later(
     handle
 }
 
-/// Frees a place that C will not write after a failed call.
+/// Frees a place after a failed call, because C will not write it.
 #[unsafe(no_mangle)] // SAFETY: as above.
 pub extern "C" fn canele_fort_never(handle: *mut Handle) {
     for later in take_later(|later| later.handle == handle) {
@@ -67,7 +67,7 @@ pub extern "C" fn canele_fort_never(handle: *mut Handle) {
     }
 }
 
-/// Stores the numbers of the handles that C has written in the program's variables.
+/// Stores the number of each handle that C has written in the program's variable.
 pub fn settle() {
     // SAFETY: the place is kept until it is taken out of the list; C writes it before the call returns that
     // completes its request.
@@ -79,7 +79,7 @@ pub fn settle() {
 }
 
 impl Later {
-    /// Returns the handle at the place, which is freed.
+    /// Frees the place and returns its handle.
     ///
     /// # Safety
     /// The place is in no list.

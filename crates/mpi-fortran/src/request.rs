@@ -6,10 +6,10 @@
 //!   canele_fort_take, canele_fort_complete       around each call that may complete requests
 //!   canele_fort_start, _ready, _arrived, _free   the life of persistent and partitioned requests
 //! ```
-//! A request is identified by C's handle. If it ends with its completion, its resources are removed from the
-//! table while a call may complete it. Another thread may get the handle for a new request before the call
-//! returns. A persistent request keeps its handle, so its resources stay. A request that the program
-//! completes in C keeps its resources.
+//! C's handle identifies a request. If a request ends at its completion, a call that may complete it first
+//! removes its resources from the table. Otherwise another thread could get the same handle for a new request
+//! before the call returns. A persistent request keeps its handle, so its resources stay in the table. The
+//! resources of a request that the program completes in C stay there, too.
 
 mod life;
 
@@ -37,12 +37,12 @@ struct Table {
     of_requests: BTreeMap<Handle, RequestResources>,
     /// Requests that the program freed before their completion.
     freed: Vec<(Handle, RequestResources)>,
-    /// Number of resources that calls have removed, of which some may return.
+    /// The number of requests whose resources calls have removed, some of which may come back.
     out: usize,
     /// Handles that C writes when a request completes.
     later: Vec<Later>,
-    /// Places of the modules' word, which is 0 while the table is empty. Each separately linked library may
-    /// have its own.
+    /// The places of the modules' word, which is 0 while the table is empty. Each library that was linked
+    /// separately may have a word of its own.
     words: Vec<Word>,
 }
 

@@ -33,7 +33,7 @@ impl Drop for Made {
 /// The reason why there is no such datatype.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NoType {
-    /// The elements of the message are not whole elements of the array, or have gaps.
+    /// The datatype has gaps, or the elements of the message do not fill whole elements of the array.
     Unfit,
     /// The error code of a function of MPI.
     Failed(c_int),
@@ -51,7 +51,7 @@ fn check(code: c_int) -> Result<(), NoType> {
 pub fn datatype(array: &Array, count: i64, datatype: Handle) -> Result<Handle, NoType> {
     let (bytes, extent) = measures(datatype)?;
     if extent == array.element && count >= 0 {
-        // Each element of the message is one element of the array, with its own gaps.
+        // Each element of the message is one array element, including its gaps.
         return part(&array.dimensions, count, &Made { handle: datatype, is_own: false })?.commit();
     }
     if bytes != extent || array.element == 0 || count < 0 {
@@ -82,8 +82,8 @@ pub fn element_type(array: &Array, datatype: Handle) -> Result<Handle, NoType> {
     new(|made| unsafe { PMPI_Type_create_resized_c(all.handle, 0, elements * stride, made) })?.commit()
 }
 
-/// Returns begin and end of elements of a datatype, in bytes from the address of a buffer, and the begin of
-/// the next elements.
+/// Returns three places in bytes from the address of a buffer: where elements of a datatype begin and end,
+/// and where the next elements would begin.
 ///
 /// # Errors
 /// Fails with MPI's code for the datatype.

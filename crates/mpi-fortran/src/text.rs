@@ -25,8 +25,8 @@ fn strings(all: Vec<CString>) -> *mut *mut c_char {
     Box::into_raw(strings.into_boxed_slice()).cast()
 }
 
-/// Returns the strings of an array of texts, null for `MPI_ARGV_NULL`: `how_many` of them, or up to a blank
-/// one if that is negative.
+/// Returns the strings of an array of texts: the first `how_many`, or those before a blank one if `how_many`
+/// is negative. Returns null for `MPI_ARGV_NULL`.
 ///
 /// # Safety
 /// `texts` is an array of texts of `length` characters, with as many elements or a blank one.
@@ -75,8 +75,8 @@ pub unsafe extern "C" fn canele_fort_free_texts(strings: *mut *mut c_char) {
     }
 }
 
-/// Returns lists of strings, null for `MPI_ARGVS_NULL`; consecutive texts of a list are `how_many` elements
-/// apart.
+/// Returns lists of strings; null for `MPI_ARGVS_NULL`. The texts of a list are `how_many` elements apart in
+/// the array.
 ///
 /// # Safety
 /// `texts` is an array of `how_many` rows of texts of `length` characters, and a blank one ends each.

@@ -1,4 +1,4 @@
-//! Profiles of machines without a measured one, by their topology.
+//! Profiles for machines that were not measured, selected by their topology.
 
 use crate::{CopyRates, HostProfile, LineTimes, RingRates, SingleCopyRates};
 
@@ -31,9 +31,10 @@ impl HostProfile {
         system_call_ns: 100,
     };
 
-    /// The profile of a guest with two processors that have caches of their own. Its hypervisor's translation
-    /// makes system calls and copies by the kernel dearer than on a server. Measured by `canele tune` on a
-    /// Xeon with one pair; more pairs are scaled to that as it does.
+    /// The profile of a guest whose two processors have caches of their own. Its hypervisor translates
+    /// addresses, so system calls and copies by the kernel take longer than on a server. One pair was
+    /// measured by `canele tune` on a Xeon. The rates of more pairs are scaled from that, as `canele tune`
+    /// does.
     pub const TWO_FAR_PROCESSORS: Self = Self {
         line_ns: LineTimes { shared_l3: 240, ..Self::OWN_CACHES.line_ns },
         copy: CopyRates { far: 8_800, ..Self::OWN_CACHES.copy },
@@ -54,7 +55,7 @@ impl HostProfile {
     }
 
     /// Returns the built-in profile of a guest on which a line takes `ns` nanoseconds between its two
-    /// processors: the profile whose line time has the nearer ratio.
+    /// processors. It is the profile whose line time has the ratio to `ns` that is nearer to 1.
     pub(crate) fn builtin_of_line(ns: u32) -> Self {
         let [near, far] = [Self::SHARED_CACHES, Self::TWO_FAR_PROCESSORS];
         let both = u64::from(near.line_ns.shared_l3) * u64::from(far.line_ns.shared_l3);

@@ -4,9 +4,9 @@
 //! same profile, so all choose alike. `canele tune` measures it, the launcher reads it, and ranks get it with
 //! the description of their job.
 //!
-//! Owns the data, their file, the paths where a file is looked for, and the built-in profiles. Measures
-//! nothing, except which built-in profile fits if the caches do not tell; other launchers of this boot reuse
-//! that result.
+//! Owns the data, their file, the paths where a file is looked for, and the built-in profiles. It measures
+//! only one time: that of a cache line, if the caches do not show which built-in profile fits. Other
+//! launchers of the same boot reuse that time.
 //!
 //! Units: times in nanoseconds, rates in bytes per microsecond (1000 are 1 GB/s), lengths in bytes.
 #![forbid(unsafe_code)]

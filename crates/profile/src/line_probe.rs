@@ -1,25 +1,25 @@
 //! Measures the time of a cache line between two processors, for machines whose description of the caches is
 //! not reliable.
 //!
-//! Two threads, one on each processor, write a line each in turn, as the packets of two ranks do. Other users
-//! of a processor delay some turns, so the fastest of several blocks of several tries counts. One undisturbed
-//! block is enough.
+//! Two threads on the two processors write a line each in turn, like the packets of two ranks. Other users of
+//! a processor delay some turns. So the result is the fastest of several blocks in several tries; one
+//! undisturbed block is enough.
 
 use std::time::{Duration, Instant};
 
 use canele_sys::affinity::ProcessorSet;
 use canele_sys::atomic::{AtomicU32, Ordering};
 
-/// The number of tries, each with threads of its own: a processor that was busy in one may be free in the
-/// next.
+/// The number of tries. Each starts its own threads, because a processor that was busy in one try may be free
+/// in the next.
 const TRIES: u32 = 3;
-/// The number of blocks in a try, of which the fastest counts.
+/// The number of blocks in a try, of which the fastest is the result.
 const BLOCKS: u32 = 8;
 /// The number of round trips of the line in each block.
 const ROUND_TRIPS: u32 = 32;
-/// The time that each try waits for both processors, which are rarely free at once on a busy machine.
+/// The longest time of a try. On a busy machine the two processors are rarely free at the same time.
 const AT_MOST: Duration = Duration::from_millis(20);
-/// The number of looks at the line between two looks at the clock.
+/// The number of looks at the line for each look at the clock.
 const LOOKS: u32 = 256;
 
 /// A line that is alone among its neighbours, because processors fetch lines in pairs.
@@ -54,8 +54,8 @@ fn between(processors: [u32; 2]) -> Option<u32> {
     })
 }
 
-/// Writes this thread's line when the other one has come, or first; returns the time of a line in the fastest
-/// block.
+/// Writes this thread's line first if `is_first`, or else each time the other line has changed. Returns the
+/// time of a line in the fastest block.
 fn take_turns((own, other): (&AtomicU32, &AtomicU32), is_first: bool, until: Instant) -> Option<u32> {
     let mut fastest = None;
     for block in 0..BLOCKS {
@@ -77,7 +77,7 @@ fn take_turns((own, other): (&AtomicU32, &AtomicU32), is_first: bool, until: Ins
     fastest
 }
 
-/// Returns true if the line reached this turn in time.
+/// Returns true if the line reaches the value `turn` before the time `until`.
 fn wait_for(line: &AtomicU32, turn: u32, until: Instant) -> bool {
     loop {
         for _ in 0..LOOKS {

@@ -1,5 +1,5 @@
-//! The time of a cache line that the first launcher of a boot measured. All launchers of a user choose by it,
-//! so that their jobs can be connected.
+//! The time of a cache line, measured by the first launcher after a boot. All launchers of a user select
+//! their profile by it, so the ranks of their jobs can connect to each other.
 //!
 //! Owns the file `canele/line.HOST.toml` in the user's cache folder, and the checks of its content. HOST
 //! separates the hosts that share a home.
@@ -26,7 +26,7 @@ use crate::{MachineIdentity, line_probe};
 const VERSION: u32 = 1;
 /// The most bytes of the file.
 const MOST_BYTES: u64 = 64 << 10;
-/// The time that a launcher waits for another one that measures, which takes much less.
+/// The longest wait for another launcher that measures. A measurement takes much less.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// The pause between two attempts to lock.
 const LOCK_RETRY: Duration = Duration::from_millis(1);

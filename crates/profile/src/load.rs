@@ -1,5 +1,5 @@
-//! The choice of the profile that applies here: that of a file, or a built-in one. Owns the paths where a
-//! file is looked for.
+//! Selects the profile of this machine: that of a file, or a built-in one. Owns the paths where a file is
+//! looked for.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -24,9 +24,9 @@ pub enum ProfileSource {
     Named(PathBuf),
     /// The file of the user, or that of all users.
     Found(PathBuf),
-    /// No file.
+    /// There is no file.
     BuiltIn,
-    /// No file; this time of a cache line selects one of the built-in profiles.
+    /// There is no file, and this time of a cache line selects one of the built-in profiles.
     BuiltInByLine(LineTime),
 }
 
@@ -70,10 +70,10 @@ impl LoadedProfile {
     }
 }
 
-/// Reads the profile that applies here: that of the file that [`VARIABLE`] names, else of
-/// `canele/profile.toml` below `$XDG_CONFIG_HOME` or `~/.config`, else below `/etc`, else a built-in one. If
-/// the caches do not select one of these, the time of a cache line does, which the first launcher of a boot
-/// measures.
+/// Reads the profile of this machine. It is in the file that [`VARIABLE`] names, or else in
+/// `canele/profile.toml` below `$XDG_CONFIG_HOME` or `~/.config`, or else below `/etc`. Without a file it is
+/// a built-in profile. If the caches do not show which one fits, the time of a cache line selects it, which
+/// the first launcher after a boot measures.
 ///
 /// # Errors
 /// Fails if a file exists, or was named, and cannot be used.

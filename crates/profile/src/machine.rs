@@ -58,14 +58,14 @@ impl MachineIdentity {
         }
     }
 
-    /// Returns true if the kernel's description of the caches is not reliable. Guests with two processors are
-    /// often threads of one core, and their hypervisor does not say so.
+    /// Returns true if the caches that the kernel reports may be wrong. A guest with two processors often
+    /// runs on the threads of one core, and its hypervisor does not report this.
     pub(crate) fn hides_its_caches(&self) -> bool {
         self.processors == 2
     }
 
-    /// Returns the number of processors that share the last-but-one cache. Two processors count as threads of
-    /// one core.
+    /// Returns the number of processors that share the last cache but one. If there are only two processors,
+    /// they count as threads of one core.
     pub fn sharing(&self) -> u32 {
         if self.processors <= 2 {
             return self.processors;
@@ -76,7 +76,7 @@ impl MachineIdentity {
         }
     }
 
-    /// Describes in words the differences between a machine and this one, which was measured.
+    /// Describes in words the differences between this machine, which was measured, and another one.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let mut compare = |what: &str, measured: String, other: String| {

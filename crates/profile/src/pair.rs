@@ -25,7 +25,8 @@ impl HostProfile {
         PairCosts { line_ns, copy_rate, ring_rate }
     }
 
-    /// Returns true if a line comes as fast through the last-level cache as through the second-level one.
+    /// Returns true if a line takes no longer through the last-level cache than through the second-level
+    /// cache.
     pub fn shares_caches(&self) -> bool {
         self.line_ns.shared_l3 <= self.line_ns.shared_l2
     }

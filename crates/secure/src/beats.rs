@@ -1,6 +1,6 @@
-//! Beats: signs of life that a process sends in place of a stopped one. Owns their key and their counter,
-//! which differ from those of the frames. So two processes can write one stream without knowing of each
-//! other.
+//! Beats: signs of life that one process sends in place of another, which is stopped. Owns their key and
+//! their counter, which are not those of frames. So the two processes can write one stream without knowing
+//! each other's state.
 //!
 //! ```text
 //!   count u64 │ first 16 bytes of a keyed BLAKE3 hash of it

@@ -14,8 +14,8 @@ pub enum KeyExchange {
     /// Diffie-Hellman on Curve25519. A process that only listens never learns a key of the channel, even if
     /// it has the secret.
     DiffieHellman,
-    /// This nonce of the caller's, which is used once. It makes proofs fresh and costs only hashes: for
-    /// channels whose frames are no secret.
+    /// A nonce of the caller, which is used once. It makes proofs fresh and costs only hashes. It is for
+    /// channels whose frames are not secret.
     Nonce([u8; NONCE]),
 }
 

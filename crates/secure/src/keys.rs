@@ -1,5 +1,5 @@
-//! Keys, each for one purpose. Owns the labels: from key material with several uses, each use gets a key of
-//! its own.
+//! Keys, each for one purpose. Owns the labels: key material may serve several purposes, and each gets a key
+//! of its own.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum KeyPurpose {
     /// The channel between the launcher and the agents of a job that another launcher has started, from the
     /// key of its ticket.
     JoiningAgents,
-    /// The ranks of such a job, from the key of its ticket.
+    /// The ranks of a job that another launcher has started, from the key of its ticket.
     JoiningRanks,
     /// Beats of the process that replaces a stopped one, from the key of one direction of a channel.
     Beats,
@@ -44,8 +44,8 @@ impl KeyPurpose {
     }
 }
 
-/// Derives the key for this purpose from key material that has several. It reveals nothing of the material,
-/// nor of keys for other purposes.
+/// Derives the key for this purpose from key material, which may serve several purposes. The key reveals
+/// nothing of the material, nor of the keys for other purposes.
 pub fn derive_key(purpose: KeyPurpose, material: &[u8]) -> Zeroizing<[u8; 32]> {
     Zeroizing::new(blake3::derive_key(purpose.label(), material))
 }
@@ -55,13 +55,13 @@ pub fn derive_key(purpose: KeyPurpose, material: &[u8]) -> Zeroizing<[u8; 32]> {
 pub struct Secret(pub(crate) Zeroizing<[u8; 32]>);
 
 impl Secret {
-    /// Derives the secret for this purpose from key material that has several.
+    /// Derives the secret for this purpose from key material, which may serve several purposes.
     pub fn derive(purpose: KeyPurpose, material: &[u8]) -> Secret {
         Secret(derive_key(purpose, material))
     }
 
-    /// Returns the empty secret: frames come from the process at the other end of the handshake, which may be
-    /// any process.
+    /// Returns the empty secret. It proves that frames come from the process at the other end of the
+    /// handshake, but that may be any process.
     pub fn none() -> Secret {
         Secret(Zeroizing::new([0; 32]))
     }

@@ -11,9 +11,9 @@
 //! no socket and no clock; a caller gives its nonce, or the system draws the ephemeral key ([`KeyExchange`]).
 //! The channel refuses a frame that was changed, repeated, left out, or moved, and all later frames.
 //!
-//! Links, agents behind remote shells and agents that join all prove their keys by [`MutualProof`]. Channels
-//! of agents go on with sealed frames. A link ends the channel after one frame of each end, which proves the
-//! initiator and carries the responder's decision.
+//! Links, agents behind remote shells and agents that join prove their keys by [`MutualProof`]. The channels
+//! of agents go on with sealed frames. A link ends its channel after one frame of each end: the initiator's
+//! frame proves the initiator, and the responder's carries its decision.
 
 #![forbid(unsafe_code)]
 

@@ -19,8 +19,8 @@ pub const fn flight_length(hello: usize) -> usize {
     NONCE + hello + TAG
 }
 
-/// The purpose of the connection, and the data about it that both ends know. Each end builds it for itself,
-/// and it is never sent.
+/// What a connection is for, and the data about it that both ends know. Each end builds the prologue itself
+/// and never sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prologue(Vec<u8>);
 
@@ -30,7 +30,7 @@ impl Prologue {
         Prologue(Vec::new()).bind(purpose.as_bytes())
     }
 
-    /// Binds the proofs to `part` as well. Two different sequences of parts never make one prologue.
+    /// Binds the proofs to `part` as well. Different sequences of parts give different prologues.
     #[must_use]
     pub fn bind(mut self, part: &[u8]) -> Prologue {
         self.0.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -77,8 +77,8 @@ impl MutualProof<'_> {
         Ok((Initiator(state), flight))
     }
 
-    /// Opens a first flight and returns its hello. A process with the secret made the flight once, for such a
-    /// connection. A repeated flight opens, too: only the first frame that opens proves the initiator.
+    /// Opens a first flight and returns its hello. A process with the secret made it, for a connection with
+    /// this prologue. The flight may be a repeated one; only the first frame proves the initiator.
     ///
     /// # Errors
     /// Fails with [`Refused::Handshake`] if the other end does not have the secret, or names another
@@ -101,8 +101,8 @@ impl MutualProof<'_> {
 }
 
 impl Initiator {
-    /// Opens the answer and returns its hello. The other end then has the secret, and answers this connection
-    /// now.
+    /// Opens the answer and returns its hello. The answer proves that the other end has the secret and
+    /// answers this connection.
     ///
     /// # Errors
     /// Fails with [`Refused::Handshake`] if the other end does not have the secret, or answers another

@@ -1,4 +1,4 @@
-//! The resources of requests at the start, completion and freeing of these.
+//! What happens to the resources of requests that start, complete or are freed.
 
 use core::ffi::c_int;
 
@@ -7,8 +7,8 @@ use crate::copy::Copied;
 use crate::later;
 use crate::mpi::*;
 
-/// The requests with resources that a call may complete, each with its index, and the resources of those that
-/// end with their completion.
+/// The requests with resources that a call may complete, each with its index in the call. A request that ends
+/// at its completion comes with its resources.
 type TakenResources = Vec<(usize, Handle, Option<RequestResources>)>;
 
 /// Returns the requests of a call.
@@ -45,9 +45,9 @@ pub unsafe extern "C" fn canele_fort_take(requests: *const Handle, count: c_int)
     if taken.is_empty() { core::ptr::null_mut() } else { Box::into_raw(Box::new(taken)) }
 }
 
-/// Finishes [`canele_fort_take`] after C's function has returned. Copies of complete requests are written
-/// back, and other requests get their resources back. A function that only queries requests keeps their
-/// handles; `asks` is then not 0.
+/// Finishes [`canele_fort_take`] after C's function has returned. It writes the copies of complete requests
+/// back, and returns the resources of the others to the table. If `asks` is not 0, the function only queries
+/// requests and keeps their handles.
 ///
 /// # Safety
 /// `taken` comes from there, and `requests` are those of that call, as C has left them.
@@ -74,8 +74,9 @@ pub unsafe extern "C" fn canele_fort_complete(
     table().clear_words();
 }
 
-/// Writes resources back, or returns them to the table if the request continues. A request with its old
-/// handle is queried only if its call was a query, since this would raise the error of a failed request.
+/// Writes the copies back if the request is complete, and returns the resources to the table if it keeps its
+/// handle. A request that keeps its handle is queried only if the call was a query, since a query would raise
+/// the error of a failed request.
 fn put_back(request: Handle, mut resources: RequestResources, keeps_its_handle: bool, asks: bool) {
     if !keeps_its_handle || (asks && is_complete(request)) {
         resources.write_back();
@@ -87,7 +88,7 @@ fn put_back(request: Handle, mut resources: RequestResources, keeps_its_handle: 
     }
 }
 
-/// Frees the requests that the program has freed, if they have ended.
+/// Frees those requests freed by the program that have ended.
 fn end_freed(has_ended: impl Fn(&mut Handle) -> bool) {
     let freed = {
         let mut table = table();
