@@ -1,8 +1,8 @@
 //! Error codes: a class, or a class with the number of a stored text. `MPI_Error_string` reports from the
 //! text the function, the argument and its value. User-defined codes are above `MPI_ERR_LASTCODE`.
 //!
-//! The codes of process failures are their classes, since fault-tolerant programs compare codes with these.
-//! Only the last text of each is stored.
+//! The code of a process failure is its class alone, since fault-tolerant programs compare codes with
+//! classes. Only the last text of each class is stored.
 
 use core::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
@@ -37,7 +37,7 @@ pub fn keep(class: Class, text: String) -> c_int {
         FAILURES.lock().unwrap_or_else(PoisonError::into_inner)[place] = text;
         return class_number(class);
     }
-    // Relaxed: the number must only differ from recent ones.
+    // Relaxed: the number must only differ from recent numbers.
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let slot = number % KEPT;
     let turn = number / KEPT % 8;

@@ -1,8 +1,8 @@
 //! Functions beyond the standard that Open MPI's C++ library, `libmpi_cxx.so.40`, calls in the C library. Its
 //! bindings are those that MPI 3.0 removed.
 //!
-//! Functions of the C++ library call those of the program, since C cannot call these. So C sees for each
-//! object of the program:
+//! C cannot call a function of the program in C++. A function of the C++ library calls it instead. So for
+//! each object of the program, C sees the following functions:
 //!
 //! | object of the program | function that C calls |
 //! |---|---|
@@ -135,8 +135,8 @@ impl Drop for KeyMemory {
     }
 }
 
-/// Makes a key for attributes of a kind of object, with functions of the C++ library; `memory` is freed with
-/// the key.
+/// Makes a key for attributes of a kind of object, with functions of the C++ library. The key frees `memory`
+/// when it is freed.
 ///
 /// # Errors
 /// Fails if handles can have no memory, which the C++ library reads, or if all keys are used.

@@ -236,7 +236,7 @@ pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> CallResult {
     called(&handler, fh.value(), errorcode, file.map(|file| &**file.comm()))
 }
 
-/// Returns a handle of a handler: a constant, or the handle of the program's handler.
+/// Returns the handle of a handler that an object has: a constant, or the handle of a handler of the program.
 fn given(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
     match *handler {
         Errhandler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
@@ -264,8 +264,8 @@ pub fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> CallResult {
     called(&comm.errhandler(), comm.number(), errorcode, Some(comm))
 }
 
-/// Returns the processes that a fatal handler ends, for an object of the members of `comm` or of this process
-/// alone (MPI 5.0, §9.3).
+/// Returns the processes that a fatal handler ends (MPI 5.0, §9.3). The object of the error belongs to the
+/// members of `comm`, or without one to this process alone.
 pub(crate) fn whom<'a>(handler: &Errhandler, comm: Option<&'a Comm>) -> Aborted<'a> {
     match handler {
         Errhandler::Abort => comm.map_or(Aborted::Own, Aborted::Members),
@@ -273,8 +273,8 @@ pub(crate) fn whom<'a>(handler: &Errhandler, comm: Option<&'a Comm>) -> Aborted<
     }
 }
 
-/// Calls a handler with a code of the program; the call succeeds if the handler returns. The object belongs
-/// to the members of `comm`, or to this process alone.
+/// Calls a handler with a code that the program gives. The call succeeds if the handler returns. The object
+/// belongs to the members of `comm`, or without one to this process alone.
 fn called(handler: &Errhandler, number: usize, code: c_int, comm: Option<&Comm>) -> CallResult {
     match handler {
         Errhandler::Fatal | Errhandler::Abort => {

@@ -39,7 +39,7 @@ impl From<canele_engine::Error> for Failed {
 
 /// The object whose handler is called.
 pub enum On {
-    /// None: the handler of `MPI_COMM_SELF` (MPI 5.0, §9.3) or `MPI_COMM_WORLD`, see
+    /// No object: the handler is that of `MPI_COMM_SELF` (MPI 5.0, §9.3) or of `MPI_COMM_WORLD`, see
     /// [`library::comm_of_no_object`].
     Nothing,
     /// A communicator.
@@ -50,10 +50,10 @@ pub enum On {
     Win(MPI_Win),
     /// A file; invalid handles count as `MPI_FILE_NULL`.
     File(MPI_File),
-    /// No handler: the tools interface only returns codes of its own (MPI 5.0, §15.3.10).
+    /// No handler is called: functions of the tools interface only return codes (MPI 5.0, §15.3.10).
     Code,
-    /// This handler, which the function gets as an argument for its own errors. It is called with this null
-    /// handle of the new object.
+    /// The object that a function was to make. This handler is an argument of the function and gets the
+    /// function's own errors. It is called with this null handle.
     Given(MPI_Errhandler, usize),
 }
 
@@ -151,7 +151,7 @@ pub fn unsupported(function: &str, on: On) -> c_int {
     code
 }
 
-/// Calls a handler for an object of the members of `comm`, or of this process alone.
+/// Calls a handler for an object that belongs to the members of `comm`, or without one to this process alone.
 fn handle(
     handler: &Arc<Errhandler>,
     number: usize,

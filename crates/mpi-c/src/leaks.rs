@@ -23,7 +23,8 @@ type Kind = (&'static str, String);
 pub struct UnderWay(Vec<(Option<Pending>, Kind)>);
 
 impl UnderWay {
-    /// Returns the operations of now; they cannot be described after a peer has finished.
+    /// Returns the operations that are under way now. It is called before the end, since operations cannot be
+    /// described after a peer has finished.
     ///
     /// # Errors
     /// Fails in a forked child.
@@ -33,7 +34,7 @@ impl UnderWay {
         all.into_iter().map(described).collect::<Result<_>>().map(Self)
     }
 
-    /// Returns the operations that are still under way.
+    /// Returns the operations that are under way now, with the descriptions in this list.
     fn still(self) -> Result<Vec<Kind>> {
         let now = under_way()?;
         let mut before = self.0.as_slice();
@@ -81,8 +82,8 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{who}: {text}");
 }
 
-/// Returns `2 receives from rank 1 with tag 7, 1 send to rank 3 with tag 0`: equal operations are counted,
-/// the most frequent ones first.
+/// Returns a list like `2 receives from rank 1 with tag 7, 1 send to rank 3 with tag 0`. Equal operations are
+/// counted, and the most frequent come first.
 fn listed(operations: Vec<Kind>) -> String {
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     operations.into_iter().for_each(|kind| *kinds.entry(kind).or_default() += 1);

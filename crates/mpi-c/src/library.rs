@@ -78,8 +78,8 @@ pub fn comm_of_no_object() -> Option<Arc<Comm>> {
     comm.share().ok()
 }
 
-/// Leaves the job when the process exits, since a program with sessions only may start another one at any
-/// time.
+/// Leaves the job only when the process exits, since a program may start another session at any time until
+/// then.
 pub fn leave_at_exit() {
     extern "C" fn at_exit() {
         PROCESS.leave_at_exit();
@@ -146,7 +146,7 @@ pub fn await_end() {
     }
 }
 
-/// The processes that a fatal error ends in a job that continues after failures; otherwise it ends the job.
+/// The processes that a fatal error ends in a job that continues after failures. In other jobs it ends all.
 #[derive(Clone, Copy)]
 pub enum Aborted<'a> {
     /// All processes of the job.

@@ -1,5 +1,5 @@
-//! Functions removed in MPI 3.0 without a successor that has the same parameters. The table maps the others
-//! to their successors.
+//! Functions that MPI 3.0 removed. No successor takes the same parameters. Functions with a successor are
+//! mapped to it in the table of `canele-mpi-tables`.
 
 use std::sync::Arc;
 

@@ -94,9 +94,9 @@ struct Row {
 enum RequestState {
     Nothing,
     Here(Request),
-    /// A call advances it outside the table, and may call the program.
+    /// A call has taken the request out to advance it, and may call the program.
     Away,
-    /// Freed by the program, which must still complete the operation.
+    /// The program has freed the request, but must still complete its operation.
     GivenUp(Arc<dyn Foreign>),
 }
 

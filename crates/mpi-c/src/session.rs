@@ -40,8 +40,8 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     Ok(session.set(handle, "session")?)
 }
 
-/// Returns true if the info requests the highest thread level, which each session has, or none. Fails on an
-/// unknown level.
+/// Returns true if the info requests the highest thread level, or no level; every session has the highest
+/// one. Fails on an unknown level.
 fn asks_for_threads(info: &Info) -> Result<bool> {
     const MULTIPLE: &str = "MPI_THREAD_MULTIPLE";
     const LEVELS: [&str; 4] = ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", MULTIPLE];

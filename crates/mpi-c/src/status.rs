@@ -24,11 +24,11 @@ pub fn read_status(of: MPI_Status) -> Status {
 /// The result of a successful message.
 #[derive(Clone, Copy)]
 pub enum Got {
-    /// There was no message.
+    /// There was no message, as for a null handle.
     Nothing,
     /// The message was a send.
     Sent,
-    /// A result with this status.
+    /// The request has ended with this status.
     Ended(Status),
     /// A message received on this communicator.
     Received(MPI_Comm, canele_engine::Status),
@@ -49,8 +49,8 @@ impl StatusOut {
         self.set_at(0, of);
     }
 
-    /// Stores source and tag of a failed receive's message as far as they are known, and its length if it was
-    /// too long. Otherwise the status does not change.
+    /// Stores the source and tag of the message of a failed receive, if they are known, and its length if it
+    /// was too long. The rest of the status does not change.
     #[cold]
     pub fn set_failed(self, comm: Option<&Comm>, error: &Error) {
         self.set_failed_at(0, comm, error);

@@ -1,7 +1,7 @@
 //! Calls of the program, recorded for a trace.
 //!
-//! A traced process never defers a receive and takes no short path. The check that every call makes anyway
-//! leads to the recording, so tracing costs little when it is off.
+//! A traced process defers no receive and takes no short path. A check that every call makes anyway leads to
+//! the recording, so tracing costs little when it is off.
 
 use std::sync::{Arc, OnceLock};
 

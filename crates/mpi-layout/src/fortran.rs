@@ -10,7 +10,7 @@ pub use numbers::{READS_FIELDS, fields, number_in_fortran, value_in_c};
 /// Variables of the Fortran library, by name, that get addresses of this ABI.
 pub const VARIABLES: &[(&CStr, usize)] = &[];
 
-/// True if the Fortran library declares by calls of its own how the functions of a key are called.
+/// True if the Fortran library tells by calls of its own how the functions of a key are called.
 pub const SETS_PROXIES: bool = false;
 
 /// Returns the C key of an attribute's Fortran key: the same number.

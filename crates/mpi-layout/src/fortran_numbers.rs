@@ -17,7 +17,7 @@ pub fn value_in_c(_of: &str, number: c_int) -> usize {
 /// True if the Fortran library accesses fields of objects through their handles.
 pub const READS_FIELDS: bool = false;
 
-/// The memory for such a library. This ABI has none, and these functions are never called.
+/// Memory for such a library. This ABI has no such memory, and these functions are never called.
 pub mod fields {
     /// Returns true if the Fortran library is loaded.
     pub fn is_library_loaded() -> bool {
@@ -47,7 +47,8 @@ pub mod fields {
     /// Writes the fields of a request that the library gets.
     pub fn write_request(_value: usize) {}
 
-    /// Writes the sizes of a communicator's groups; the remote one only for an inter-communicator.
+    /// Writes the sizes of a communicator's groups. The size of the remote group is given only for an
+    /// intercommunicator.
     pub fn write_groups(_comm: usize, _local: usize, _remote: Option<usize>) {}
 
     /// Marks a communicator, whose groups were written, as Cartesian.

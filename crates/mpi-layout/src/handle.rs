@@ -56,7 +56,8 @@ macro_rules! handles {
         #[derive(Clone, Copy, Debug)]
         pub struct $name($number);
 
-        // Not derived, so that a constant is no pattern and its value may be unknown at compile time.
+        // The trait is not derived, so that a constant cannot be a pattern, and its value may be unknown at
+        // compile time.
         impl PartialEq for $name {
             #[inline(always)]
             fn eq(&self, other: &Self) -> bool {

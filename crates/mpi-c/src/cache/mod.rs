@@ -13,12 +13,13 @@
 //! object could have, no communicator was revoked, and no rank died. An entry never stores data that depends
 //! on the contents of an array.
 //!
-//! **Threads that read and write.** While several threads may call the library, `freed` has the bit `SHARED`.
-//! `ResolvedCache::learn` then writes nothing. So no entry of a cache of the process has a count with this
-//! bit, and none is valid. A thread that calls meanwhile reads only the count of an entry. The count is not
-//! atomic: compilers fold no atomic load into a comparison. A thread uses its own caches without
-//! synchronisation (`ResolvedCache::learn_alone`), since no other thread accesses them. [`CallCache`] removes
-//! an entry while a thread uses it, by an atomic exchange unless only one thread calls the library.
+//! **Threads that read and write.** While several threads may call the library, `freed` has the bit `SHARED`,
+//! and `ResolvedCache::learn` writes nothing. So no entry of a cache of the process has a count with this
+//! bit, and no entry is valid. A thread that calls the library meanwhile reads only the count of an entry.
+//! The count is not atomic, since compilers cannot fold an atomic load into a comparison. A thread uses its
+//! own caches without synchronisation (`ResolvedCache::learn_alone`), since no other thread accesses them.
+//! [`CallCache`] takes an entry out while a thread uses it. It does so by an atomic exchange, unless only one
+//! thread calls the library.
 //!
 //! **Soundness.**
 //! - A reader and a writer of an entry's value are the owner of the cache, or have both seen `freed` without
@@ -51,9 +52,10 @@ pub fn forget() {
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// True if several threads may call the library for the rest of the process, whatever the program promises.
+/// True once several threads may call the library until the process ends, whatever the program promises
+/// later.
 static ARE_SEVERAL: AtomicBool = AtomicBool::new(false);
-/// True if several threads may call the library after a time with one thread, which may still be inside a
+/// True if several threads may call the library now, but one thread did before. That thread may still be in a
 /// call.
 static MIXED: AtomicBool = AtomicBool::new(false);
 
@@ -88,8 +90,8 @@ pub fn is_shared() -> bool {
     FREED.load(Ordering::Relaxed) & SHARED != 0
 }
 
-/// Returns true if several threads may call the library after a time with one thread, which may still be
-/// inside a call.
+/// Returns true if several threads may call the library now, but one thread did before. That thread may still
+/// be in a call.
 #[inline(always)]
 fn is_mixed() -> bool {
     MIXED.load(Ordering::Relaxed)
@@ -100,8 +102,8 @@ pub fn are_several() -> bool {
     ARE_SEVERAL.load(Ordering::SeqCst)
 }
 
-/// Returns a value that changes when a handle is freed, a communicator revoked or a rank dies. It also
-/// changes when the number of calling threads does.
+/// Returns a value that changes when a handle is freed, a communicator is revoked or a rank dies. It also
+/// changes when several threads instead of one may call the library, or one instead of several.
 #[inline(always)]
 fn freed() -> usize {
     FREED.load(Ordering::Relaxed)

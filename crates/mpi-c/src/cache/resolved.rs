@@ -10,7 +10,8 @@ pub trait Resolved: Sized {
     /// The arguments.
     type Arguments: Copy;
 
-    /// Returns a number whose low bits differ for arguments that programs use alternately.
+    /// Returns a number from whose low bits the place of an entry is chosen. They differ for arguments that
+    /// programs alternate between.
     fn place(arguments: Self::Arguments) -> usize;
 
     /// Returns true if it is the result for these arguments.

@@ -86,8 +86,8 @@ fn check_tag(tag: c_int) -> Result<u32> {
     }
 }
 
-/// Returns true if the group contains this process. A process that makes a communicator of other processes
-/// gets the null handle, like an empty group gives it and in other implementations.
+/// Returns true if the group contains this process. If it does not, the process gets the null handle, as for
+/// an empty group; other implementations do the same.
 pub(super) fn is_member(world: &World, group: &Group) -> bool {
     group.rank_of(world.engine().rank()).is_some()
 }
@@ -196,7 +196,7 @@ fn free(comm: Out<MPI_Comm>) -> CallResult {
 /// `MPI_Comm_disconnect`.
 pub fn comm_disconnect(comm: Out<MPI_Comm>) -> CallResult {
     match comm.get("comm")?.get()?.await_parting() {
-        // The rest of it is freed in any case.
+        // A process failure or a revocation does not prevent that the communicator is freed.
         Err(error) if !matches!(error.class, Class::ProcFailed | Class::Revoked) => Err(error.into()),
         _ => free(comm),
     }

@@ -1,8 +1,8 @@
-//! Objects that a Fortran library reads through their handles, like Open MPI's. Their fields are written
-//! before the library gets a handle. The library's marks are read at that time.
+//! Objects that a Fortran library, like Open MPI's, reads through their handles. Their fields are written
+//! before the library gets a handle.
 //!
-//! A mark declares a function of the program as a Fortran function. The library sets it after the creation of
-//! an object, and then asks for the number of its handle.
+//! A mark of the library says that a function of the program is in Fortran. The library sets the mark after
+//! it has made an object, and then asks for the number of the handle. The mark is read at that time.
 
 use canele_mpi::topology::Topology;
 use layout::fortran::fields;
@@ -20,7 +20,8 @@ pub(crate) fn prepare_if_loaded() {
     }
 }
 
-/// Gives handles memory. A failure is reported only if the Fortran library is loaded, which may happen later.
+/// Gives handles memory. If that fails, it is an error only if the Fortran library is loaded, and the library
+/// may be loaded later.
 pub(super) fn prepare() {
     if !fields::are_there()
         && let Err(text) = fields::reserve()

@@ -1,5 +1,5 @@
-//! Generalized requests with functions in Fortran: arguments by address, the code last. A call or a mark
-//! declares this after the start.
+//! Generalized requests with functions in Fortran. These take arguments by address, the last of which is the
+//! code. After the start of a request, a call or a mark declares that its functions are in Fortran.
 
 use core::ffi::{c_int, c_void};
 use std::cell::Cell;
@@ -32,7 +32,7 @@ pub fn set_fortran(request: MPI_Request) -> Result<()> {
     Ok(())
 }
 
-/// Reads the Fortran library's mark of the operation that this thread started last, if that has this request.
+/// Reads the mark that the Fortran library has set, if the request is the one that this thread started last.
 pub fn read_mark(request: MPI_Request) {
     let is_it = |(started, _): &(MPI_Request, _)| *started == request;
     if let Some((_, is_fortran)) = STARTED.take().filter(is_it)

@@ -102,8 +102,8 @@ impl Route {
         Some(Self { comm, datatype, engine, rank, size, address, source })
     }
 
-    /// Wakes the peer, which sleeps although a message was sent to it; returns the function's result.
-    /// An `extern "C"` function does not unwind, so that a jump is sufficient.
+    /// Wakes the peer, to which a message was sent while it slept; returns the function's result. As an
+    /// `extern "C"` function it never unwinds, so its caller can jump to it.
     #[cold]
     #[inline(never)]
     pub extern "C" fn wake_peer(route: &'static Self) -> c_int {
@@ -180,7 +180,8 @@ fn known_on_spread(
 }
 
 /// Caches the route of a call that the short path of an exported function refused, if routes may be cached.
-/// Returns it if another short path may try it: it is new, or the communicator spreads messages.
+/// Returns the route if another short path may try the call, because it is new or the communicator spreads
+/// messages.
 #[inline(never)]
 pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, (rank, tag): (c_int, c_int)) -> Option<&'static Route> {
     if known(comm, datatype, rank).is_some() {

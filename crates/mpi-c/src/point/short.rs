@@ -26,20 +26,20 @@ use crate::width::Count;
 /// The outcome of a call on the short path.
 #[derive(Clone, Copy)]
 pub enum Attempt {
-    /// It is done.
+    /// The call is done.
     Done,
     /// The call is done, and the peer of this route must be woken.
     ToSleeper(&'static Route),
     /// Nothing has changed; the general path does the call.
     Left,
-    /// Nothing has changed for a call on this route with this many bytes. Its message does not fit into a
-    /// cell, or the attempt was complete. The next body tries it in another way; the caller need not keep the
+    /// The route is known and nothing has changed. The message of this many bytes does not fit into a cell,
+    /// or the short path refused it. The next function that tries the call gets this route, and needs no
     /// arguments that follow from route and length.
     LeftOn(&'static Route, usize),
 }
 
 impl Attempt {
-    /// Completes a send: wakes the peer, or calls `left` if the send was not tried, or `refused` if the
+    /// Completes a send. It wakes the peer, calls `left` if no attempt was made, or calls `refused` if the
     /// attempt failed.
     pub fn end_send(
         self,
@@ -99,8 +99,8 @@ pub fn send_on(route: &'static Route, buffer: SendBuffer, count: Count, tag: c_i
     }
 }
 
-/// Sends a message at once that does not fit into a cell, or whose thread has no bias, for a caller with a
-/// frame. A refused message was tried completely, except for [`Attempt::Left`].
+/// Sends a message at once whose length exceeds a cell, or from a thread without bias. The caller has a
+/// frame. An outcome of [`Attempt::LeftOn`] says that the whole attempt failed.
 #[inline(always)]
 pub fn send_next(
     buffer: SendBuffer,
@@ -228,8 +228,8 @@ pub fn defer_on(
     }
 }
 
-/// Defers a receive for a thread without bias, or if the next slot is used; returns true on success
-/// ([`defer_at_once`]).
+/// Defers a receive of a thread without bias, or one whose slot is not the next free one; returns true on
+/// success ([`defer_at_once`]).
 #[inline(always)]
 pub fn defer_next(
     buffer: RecvBuffer,

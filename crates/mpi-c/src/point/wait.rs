@@ -1,8 +1,8 @@
 //! Waits for one request or a list, in their rows of the table.
 //!
-//! Requests define their own steps; this module handles their handles and locks. A pass over an array
-//! advances all requests with one lock of the table and of the engine. It releases both for a request that
-//! may call the program. A wait holds no lock of the table.
+//! Requests advance themselves; this module handles their handles and locks. A pass over an array advances
+//! all requests while it holds the lock of the table and that of the engine. It releases both locks for a
+//! request that may call the program. A thread that waits holds no lock of the table.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl End {
         }
     }
 
-    /// Calls the error handler for a list of which this is the first failed request.
+    /// Calls the error handler for a list of requests, of which this is the first that failed.
     pub fn raise(&self, function: &str, error: Box<Error>) -> Failed {
         let died = matches!(&self.result, Err(error) if error.class == Class::ProcFailed);
         let is_fatal = |comm: &Arc<Comm>| matches!(*comm.errhandler(), Errhandler::Fatal | Errhandler::Abort);
@@ -305,7 +305,8 @@ pub fn wait(handle: &mut MPI_Request) -> Result<End> {
 /// # Errors
 /// Fails in a forked child.
 pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Got)) -> Result<usize> {
-    // A caller asks again for the rest, so the cost of one call must not grow with the array.
+    // The caller calls again for the rest. So that the cost of one call does not grow with the array, a call
+    // takes a limited number.
     let most = handles.len().min(MOST_AT_ONCE);
     let handles = &mut handles[..most];
     let with_row = handles.iter().find(|handle| progress_without_row(**handle).is_none());

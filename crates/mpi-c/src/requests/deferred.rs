@@ -88,8 +88,8 @@ impl Requests {
         (name as usize == handle.value()).then_some(row)
     }
 
-    /// Returns the handle of a row, for a deferred receive that of its row. A deferred receive without a row
-    /// keeps its handle, which names no row.
+    /// Returns the handle of a request's row, which for a deferred receive is not its own handle. Without a
+    /// row it returns the handle unchanged, and that names no row.
     #[inline(always)]
     pub(super) fn resolved(&self, handle: MPI_Request) -> MPI_Request {
         if is_deferred(handle) { self.row_of_deferred(handle).unwrap_or(handle) } else { handle }

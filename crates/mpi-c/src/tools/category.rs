@@ -9,7 +9,7 @@ use super::{call, write_text};
 use crate::error::CallResult;
 use crate::pointer::{Out, Text, TextOut};
 
-/// The number of changes of categories, which never change.
+/// The update number of categories. It stays 0, since categories never change.
 const UPDATE: c_int = 0;
 
 fn find(cat_index: c_int) -> ToolResult<&'static Category> {
