@@ -18,8 +18,8 @@ use crate::{Endpoint, Error, Flow, Plain, Rank, Region, Source, Tag, TagMatch};
 /// The flow of all channels; the tag is the channel's number.
 const CHANNELS: FlowId = FlowId(12);
 
-/// One end of a virtual channel to a peer; see [`Endpoint::channel`]. Messages are received in the order in which the
-/// peer sent them.
+/// One end of a virtual channel to a peer; see [`Endpoint::channel`]. Messages are received in the order in
+/// which the peer sent them.
 #[derive(Clone)]
 pub struct Channel {
     flow: Flow,
@@ -43,7 +43,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// The rank does not exist.
+    /// Fails if the rank does not exist.
     pub fn channel(&self, peer: Rank, number: u32) -> Result<Channel, Error> {
         if peer.0 >= self.size() {
             return Err(Error::NoSuchRank { rank: peer, size: self.size() });
@@ -80,7 +80,7 @@ impl Channel {
     /// ```
     ///
     /// # Errors
-    /// The peer has finished or died.
+    /// Fails if the peer has finished or died.
     #[inline]
     pub fn send<T: Plain>(&self, items: &[T]) -> Result<(), Error> {
         self.flow.send(self.peer, self.number, items)
@@ -97,8 +97,8 @@ impl Channel {
     /// Receives the next message, and returns its number of items.
     ///
     /// # Errors
-    /// The message is longer than `items` (it is consumed without other effects) or has a fraction of an
-    /// item. The peer has finished or died.
+    /// Fails if the message is longer than `items`, or its length is not that of whole items. A longer
+    /// message is lost and changes nothing else. Also fails if the peer has finished or died.
     #[inline]
     pub fn recv<T: Plain>(&self, items: &mut [T]) -> Result<usize, Error> {
         whole::<T>(self.flow.recv(self.peer, self.number, items)?.bytes)
@@ -181,7 +181,7 @@ impl Channel {
     /// ```
     ///
     /// # Errors
-    /// The range lies outside of the region ([`Error::Range`]); all errors of [`Channel::send`].
+    /// Fails as [`Channel::send`] does, and with [`Error::Range`] if the range lies outside of the region.
     pub fn send_region(&self, region: &Region, range: Range<usize>) -> Result<(), Error> {
         self.flow.send_region(self.peer, self.number, region, range)
     }
@@ -202,7 +202,7 @@ impl Channel {
     /// Receives one message into a range of a region, and returns the message's length in bytes.
     ///
     /// # Errors
-    /// The range lies outside of the region ([`Error::Range`]); all errors of [`Channel::recv`].
+    /// Fails as [`Channel::recv`] does, and with [`Error::Range`] if the range lies outside of the region.
     pub fn recv_region(&self, region: &Region, range: Range<usize>) -> Result<usize, Error> {
         Ok(self.flow.recv_region(self.peer, self.number, region, range)?.bytes)
     }

@@ -20,7 +20,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// A rank died, or finished without this call.
+    /// Fails if a rank died, or finished without this call.
     #[inline]
     pub fn barrier(&self) -> Result<(), Error> {
         self.collective::<u8>(Operation::Barrier, 0, None, &[], &mut [])
@@ -38,7 +38,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Flow::barrier`]; the root does not exist; another rank gave another length.
+    /// Fails as [`Flow::barrier`] does, and if the root does not exist or another rank gave another length.
     pub fn broadcast<T: Plain>(&self, root: Rank, items: &mut [T]) -> Result<(), Error> {
         self.check_root(root)?;
         self.collective(Operation::Broadcast(root.into()), items.len(), None, &[], items)
@@ -59,8 +59,8 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Flow::broadcast`]; [`Error::Lengths`] if `result` is not as long as `items`: then
-    /// nothing was sent.
+    /// Fails as [`Flow::broadcast`] does. Fails with [`Error::Lengths`] if `result` is not as long as
+    /// `items`; then nothing was sent.
     ///
     /// # Panics
     /// Panics if the operation is not defined for such numbers. Examples are bitwise and logical operations
@@ -100,8 +100,8 @@ impl Flow {
         self.collective(Operation::Allreduce, items.len(), Some(Reduction::of::<T>(op)), items, result)
     }
 
-    /// Gathers the items of all ranks, in the order of ranks, in `all` at `root`; elsewhere `all` is not used and may be
-    /// empty.
+    /// Gathers the items of all ranks, in the order of ranks, in `all` at `root`. On other ranks `all` is not
+    /// used and may be empty.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -115,15 +115,16 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Flow::broadcast`]; [`Error::Lengths`] if `all` has not as many items as `items` times
-    /// ranks: then nothing was sent.
+    /// Fails as [`Flow::broadcast`] does. Fails with [`Error::Lengths`] if the number of items in `all` is
+    /// not that in `items` times the number of ranks; then nothing was sent.
     pub fn gather<T: Plain>(&self, root: Rank, items: &[T], all: &mut [T]) -> Result<(), Error> {
         self.check_root(root)?;
         let all = self.at_root(root, all, "items to gather into", self.times_ranks(items.len()))?;
         self.collective(Operation::Gather(root.into()), items.len(), None, items, all)
     }
 
-    /// Gives each rank its part of `all` at `root`, in the order of ranks; elsewhere `all` is not used and may be empty.
+    /// Gives each rank its part of `all` at `root`, in the order of ranks. On other ranks `all` is not used
+    /// and may be empty.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let world = job.world();
@@ -176,8 +177,8 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Flow::broadcast`]; [`Error::Lengths`] unless both have the same length, a multiple of
-    /// the number of ranks: then nothing was sent.
+    /// Fails as [`Flow::broadcast`] does. Fails with [`Error::Lengths`] if the two lengths differ or are no
+    /// multiple of the number of ranks; then nothing was sent.
     pub fn alltoall<T: Plain>(&self, items: &[T], result: &mut [T]) -> Result<(), Error> {
         let part = items.len() / self.size() as usize;
         check("items to give to all ranks", items.len(), self.times_ranks(part))?;
@@ -198,7 +199,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Flow::barrier`]; [`Error::Lengths`] while some 32,000 flows are in use.
+    /// Fails as [`Flow::barrier`] does. Fails with [`Error::Lengths`] while some 32,000 flows are in use.
     pub fn duplicate(&self) -> Result<Flow, Error> {
         let id = self.engine.create_flow(self.of_collectives())?;
         Ok(Flow::agreed(self.engine.clone(), id))

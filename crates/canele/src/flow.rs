@@ -10,7 +10,8 @@ use canele_engine::{Engine, FlowId, Mode, Want};
 use crate::job::deadline;
 use crate::{Error, Plain, Rank, Status, Tag};
 
-/// An ordered stream of messages among all ranks of the job; messages of one flow never match receives of another.
+/// An ordered stream of messages among all ranks of the job. Messages of one flow never match receives of
+/// another.
 ///
 /// Between two ranks, messages of a flow are matched in the order of sending. When this rank has dropped a
 /// flow of [`Flow::duplicate`] with all clones and operations, the flow's number is free again. Messages that
@@ -99,7 +100,7 @@ impl SlotWriter<'_> {
     /// Writes `items` at `offset` bytes.
     ///
     /// # Panics
-    /// The items do not fit.
+    /// Panics if the items do not fit.
     pub fn write<T: Plain>(&mut self, offset: usize, items: &[T]) {
         self.0.write(offset, bytemuck::cast_slice(items));
     }
@@ -139,7 +140,7 @@ impl Flow {
     /// uses it.
     ///
     /// # Errors
-    /// The level does not exist.
+    /// Fails if the level does not exist.
     pub fn set_priority(&self, level: u8) -> Result<(), Error> {
         self.engine.set_flow(self.id, |own, _| *own = level)
     }
@@ -148,7 +149,7 @@ impl Flow {
     /// rails take them. Rails to other hosts are numbered from 1; messages in shared memory are not affected.
     ///
     /// # Errors
-    /// The rail does not exist, or this is a forked child.
+    /// Fails if the rail does not exist, and in a forked child.
     pub fn prefer_rail(&self, rail: u8) -> Result<(), Error> {
         self.engine.set_flow(self.id, |_, policy| *policy = RailPolicy::Prefer(rail))
     }
@@ -157,7 +158,7 @@ impl Flow {
     /// rail's link is lost, and for ever if the other host does not have this rail.
     ///
     /// # Errors
-    /// The rail does not exist, or this is a forked child.
+    /// Fails if the rail does not exist, and in a forked child.
     pub fn require_rail(&self, rail: u8) -> Result<(), Error> {
         self.engine.set_flow(self.id, |_, policy| *policy = RailPolicy::Require(rail))
     }
@@ -165,7 +166,7 @@ impl Flow {
     /// Sends `items`. The caller may change them after the return, even while the message is still under way.
     ///
     /// # Errors
-    /// The rank does not exist, has finished or died.
+    /// Fails if the rank does not exist, has finished or died.
     #[inline(always)]
     pub fn send<T: Plain>(&self, to: Rank, tag: Tag, items: &[T]) -> Result<(), Error> {
         self.engine.send(to, self.id, tag, Mode::Standard, bytemuck::cast_slice(items), None)
@@ -234,10 +235,10 @@ impl Flow {
     /// length.
     ///
     /// # Errors
-    /// The message is longer (it is consumed without other effects), or the rank does not exist, has finished
-    /// or died. From any rank: a rank died, which is reported once per flow. Or all others have finished or
-    /// died, and the only thread of this rank would wait for ever
-    /// ([`Failure::NoSenderLeft`](crate::Failure::NoSenderLeft)).
+    /// Fails if the message is longer than `items`; it is lost and changes nothing else. Fails if the named
+    /// rank does not exist, has finished or died. If a rank died, a receive from any rank fails once on each
+    /// flow. It also fails with [`Failure::NoSenderLeft`](crate::Failure::NoSenderLeft) if all others have
+    /// finished or died and the only thread of this rank would wait for ever.
     #[inline(always)]
     pub fn recv<T: Plain>(
         &self,
@@ -270,7 +271,8 @@ impl Flow {
     /// Waits for a matching message and returns the status that a receive would get; the message stays.
     ///
     /// # Errors
-    /// The named rank does not exist, has finished or died; no rank is left that could send, as in [`Flow::recv`].
+    /// Fails if the named rank does not exist, has finished or died, or if no rank is left that could send,
+    /// as [`Flow::recv`] does.
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Status, Error> {
         self.engine.probe(self.id, want(from.into(), tag.into()), None)
     }
@@ -278,7 +280,7 @@ impl Flow {
     /// Returns the status that a receive would get now, if there is a message.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Option<Status>, Error> {
         self.engine.iprobe(self.id, want(from.into(), tag.into()))
     }
@@ -295,7 +297,7 @@ impl Flow {
     /// Takes a matching message if there is one now.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn improbe(
         &self,
         from: impl Into<Source>,
@@ -333,7 +335,7 @@ impl Matched {
     /// Receives the message.
     ///
     /// # Errors
-    /// The message is longer than `items`, or the sender died.
+    /// Fails if the message is longer than `items`, or the sender died.
     pub fn recv<T: Plain>(mut self, items: &mut [T]) -> Result<Status, Error> {
         self.recv_bytes(bytemuck::cast_slice_mut(items))
     }
@@ -341,8 +343,8 @@ impl Matched {
     /// Receives the message into a vector of the right length.
     ///
     /// # Errors
-    /// The sender died, or the length is not a multiple of the item's ([`Error::Lengths`]; the message is
-    /// lost).
+    /// Fails if the sender died. Fails with [`Error::Lengths`] if the length of the message is not that of
+    /// whole items; then the message is lost.
     pub fn recv_vec<T: Plain>(mut self) -> Result<(Status, Vec<T>), Error> {
         let bytes = self.status.bytes;
         let size = size_of::<T>().max(1);

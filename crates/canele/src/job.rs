@@ -22,8 +22,8 @@ impl Job {
     /// once in a program.
     ///
     /// # Errors
-    /// A tunable does not exist or is out of range, the launcher is of another system, or there is not enough
-    /// memory. The text says what to change.
+    /// Fails if a tunable does not exist or is out of range, the launcher is of another system, or there is
+    /// not enough memory. The text says what to change.
     pub fn start() -> Result<Self, Error> {
         let engine = Engine::of_process(&Tunables::from_env()?)?;
         if engine.tunables().progress_thread {
@@ -75,7 +75,7 @@ impl Job {
     /// their order, so call it while nothing is under way.
     ///
     /// # Errors
-    /// No strategy has this name.
+    /// Fails if no strategy has this name.
     pub fn set_strategy(&self, name: &str) -> Result<(), Error> {
         let built_in = STRATEGIES.iter().find(|known| **known == name);
         let built_in = built_in.ok_or_else(|| Error::Strategy(name.to_owned()))?;
@@ -86,7 +86,7 @@ impl Job {
     /// [`crate::strategy`] for writing one.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn use_strategy(&self, make: impl Fn() -> Box<dyn Strategy> + Send + 'static) -> Result<(), Error> {
         self.endpoint.engine.set_strategy(make)
     }
@@ -95,7 +95,7 @@ impl Job {
     /// failed.
     ///
     /// # Errors
-    /// The launcher is gone.
+    /// Fails if the launcher is gone.
     pub fn finish(self) -> Result<(), Error> {
         self.endpoint.finish()
     }
@@ -142,7 +142,7 @@ impl Endpoint {
     /// Returns this rank's counters; `canele info` explains each of them.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn counters(&self) -> Result<Snapshot, Error> {
         self.engine.counters()
     }
@@ -150,7 +150,7 @@ impl Endpoint {
     /// Returns the protocol for a message of `bytes`, and every protocol's estimate.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn protocol(&self, bytes: usize) -> Result<Choice, Error> {
         self.engine.choose(bytes, canele_engine::choice::Ends::default())
     }

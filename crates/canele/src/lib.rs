@@ -1,7 +1,8 @@
 //! Canelé: message passing between processes, as fast as the hardware allows.
 //!
-//! A *job* is a number of processes, its *ranks*, started together with `canele run`. Ranks exchange *messages* with
-//! *tags* on *flows*, put data into each other's *regions*, post to *mailboxes*, and take part in *collectives*.
+//! A *job* is a number of processes, its *ranks*, which `canele run` starts together. Ranks exchange
+//! *messages* with *tags* on *flows*, put data into each other's *regions*, post to *mailboxes*, and take
+//! part in *collectives*.
 //!
 //! ```
 //! use canele::{Job, Rank, Tag};

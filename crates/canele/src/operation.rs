@@ -127,7 +127,7 @@ impl<L: Lender> Operation<L> {
     /// Returns the result.
     ///
     /// # Panics
-    /// The operation has not ended, or this was called before.
+    /// Panics if the operation has not ended, or this function was called before.
     pub fn take(&mut self) -> Result<Status, Error> {
         match std::mem::replace(&mut self.state, Progress::Taken) {
             Progress::Ended(result) => result,

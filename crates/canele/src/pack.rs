@@ -69,7 +69,7 @@ impl<'env> Packer<'_, '_, 'env> {
     /// Adds a segment that is read now: its memory may change at once.
     ///
     /// # Errors
-    /// The rank does not exist, has finished or died; the job is over.
+    /// Fails if the rank does not exist, has finished or died, or if the job is over.
     pub fn safer<T: Plain>(&mut self, items: &[T]) -> Result<(), Error> {
         let bytes = bytemuck::cast_slice(items);
         if self.waiting.is_empty() {
@@ -132,7 +132,7 @@ impl<'env> Unpacker<'_, '_, 'env> {
     /// Receives the next segment, which is complete when the scope ends.
     ///
     /// # Errors
-    /// The rank does not exist; the job is over.
+    /// Fails if the rank does not exist or the job is over.
     pub fn cheaper<T: Plain>(&mut self, items: &'env mut [T]) -> Result<(), Error> {
         self.scope.irecv(Source::Is(self.from), self.tag, items).map(drop)
     }

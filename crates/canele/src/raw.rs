@@ -30,10 +30,11 @@ impl Lender for Promise {
 }
 
 impl Flow {
-    /// Starts to send the first `bytes` bytes of `memory`; a synchronous send ends once the receiver has begun to receive.
+    /// Starts to send the first `bytes` bytes of `memory`. A synchronous send ends once the receiver has
+    /// begun to receive.
     ///
     /// # Errors
-    /// The rank does not exist; the job is over.
+    /// Fails if the rank does not exist or the job is over.
     pub fn isend_raw(
         &self,
         to: Rank,
@@ -55,7 +56,7 @@ impl Flow {
     /// Starts to receive into the first `bytes` bytes of `memory`.
     ///
     /// # Errors
-    /// The rank does not exist; the job is over.
+    /// Fails if the rank does not exist or the job is over.
     pub fn irecv_raw(
         &self,
         from: impl Into<Source>,
@@ -74,7 +75,7 @@ impl RawRequest {
     /// Returns true if the operation has ended; otherwise makes progress.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn test(&mut self) -> Result<bool, Error> {
         self.0.test()
     }
@@ -83,7 +84,7 @@ impl RawRequest {
     /// itself, such as [`Error::Deadline`], the operation is still pending.
     ///
     /// # Errors
-    /// The time is over ([`Error::Deadline`]), or this is a forked child.
+    /// Fails with [`Error::Deadline`] if the time is over, and in a forked child.
     pub fn block(&mut self, wait: Option<Duration>) -> Result<(), Error> {
         self.0.block(wait.and_then(deadline))
     }
@@ -91,10 +92,10 @@ impl RawRequest {
     /// Returns the result of the operation, once.
     ///
     /// # Errors
-    /// The error of the operation.
+    /// Fails with the error of the operation.
     ///
     /// # Panics
-    /// The operation has not ended, or this was called before.
+    /// Panics if the operation has not ended, or this function was called before.
     pub fn take(&mut self) -> Result<Status, Error> {
         self.0.take()
     }
@@ -102,7 +103,7 @@ impl RawRequest {
     /// Withdraws the operation as [`Request::cancel`](crate::Request::cancel) does.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn cancel(&mut self) -> Result<bool, Error> {
         self.0.cancel()
     }
@@ -111,8 +112,8 @@ impl RawRequest {
     /// taken before.
     ///
     /// # Errors
-    /// The time is over ([`Error::Deadline`]), this is a forked child, or the list is empty
-    /// ([`Error::Lengths`]).
+    /// Fails with [`Error::Deadline`] if the time is over, with [`Error::Lengths`] if the list is empty, and
+    /// in a forked child.
     pub fn wait_any<'a>(
         requests: impl IntoIterator<Item = &'a mut RawRequest>,
         wait: Option<Duration>,

@@ -60,7 +60,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// There is not enough memory; the error names the memory needed and the memory available.
+    /// Fails if there is not enough memory. The error names the memory needed and the memory available.
     pub fn region(&self, bytes: usize) -> Result<Region, Error> {
         let region = self.engine.create_region(bytes)?;
         Ok(Region { engine: self.engine.clone(), region, names: Mutex::default() })
@@ -69,7 +69,7 @@ impl Endpoint {
     /// Finds a region that any rank published; waits until it exists, at most `wait`.
     ///
     /// # Errors
-    /// The time is over ([`Error::Deadline`]), or the region was dropped meanwhile.
+    /// Fails with [`Error::Deadline`] if the time is over. Fails if the region was dropped meanwhile.
     pub fn find_region(&self, name: &str, wait: Duration) -> Result<RemoteRegion, Error> {
         self.find_published(&format!("region {name}"), deadline(wait))
     }
@@ -85,7 +85,7 @@ impl Endpoint {
     /// Returns the next notice of a peer's put, if one has arrived.
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn try_notice(&self) -> Result<Option<Notice>, Error> {
         self.engine.try_notice()
     }
@@ -93,8 +93,8 @@ impl Endpoint {
     /// Waits for the next notice, without limit or at most `wait`.
     ///
     /// # Errors
-    /// The time is over ([`Error::Deadline`]), or the job is over. Without limit: no rank is left that could
-    /// send, as in [`Flow::recv`](crate::Flow::recv).
+    /// Fails with [`Error::Deadline`] if the time is over. Fails if the job is over. A wait without limit
+    /// fails if no rank is left that could send, as [`Flow::recv`](crate::Flow::recv) does.
     pub fn wait_notice(&self, wait: Option<Duration>) -> Result<Notice, Error> {
         self.engine.wait_notice(wait.and_then(deadline))
     }
@@ -104,7 +104,7 @@ impl Endpoint {
     /// [`Endpoint::wait_notice`].
     ///
     /// # Errors
-    /// The job is over.
+    /// Fails if the job is over.
     pub fn on_notice(&self, ids: Range<u64>, call: impl FnMut(Notice) + Send + 'static) -> Result<(), Error> {
         self.engine.on_notice(ids, Box::new(call))
     }
@@ -143,7 +143,7 @@ impl Region {
     /// Lets any rank find the region under `name`, until it is dropped.
     ///
     /// # Errors
-    /// The name is taken.
+    /// Fails if the name is taken.
     pub fn publish(&self, name: &str) -> Result<(), Error> {
         self.publish_as(&format!("region {name}"))
     }
@@ -173,7 +173,7 @@ impl Region {
     /// Copies items out of the region, from `offset` bytes on.
     ///
     /// # Errors
-    /// The range lies outside, or the job is over.
+    /// Fails if the range lies outside, or the job is over.
     pub fn read<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
         self.remote().get(offset, items)
     }
@@ -181,7 +181,7 @@ impl Region {
     /// Copies items into the region, from `offset` bytes on.
     ///
     /// # Errors
-    /// The range lies outside, or the job is over.
+    /// Fails if the range lies outside, or the job is over.
     pub fn write<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
         self.engine.check_unfinished()?;
         let (bytes, region): (&[u8], _) = (bytemuck::cast_slice(items), self.len());
@@ -215,7 +215,8 @@ impl RemoteRegion {
     /// has acknowledged it.
     ///
     /// # Errors
-    /// The range lies outside. On another host: [`Error::Refused`], or the owner has finished or died.
+    /// Fails if the range lies outside. If the owner is on another host, fails with [`Error::Refused`] if it
+    /// refuses the write, and fails if it has finished or died.
     pub fn put<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
         self.engine.check_unfinished()?;
         let bytes: &[u8] = bytemuck::cast_slice(items);
@@ -244,8 +245,8 @@ impl RemoteRegion {
     /// rank's calls.
     ///
     /// # Errors
-    /// The range lies outside, or the owner has finished or died. Other errors on another host are reported
-    /// by the next [`RemoteRegion::fence`], and the notice is not seen.
+    /// Fails if the range lies outside, or the owner has finished or died. If the owner is on another host,
+    /// the next [`RemoteRegion::fence`] reports other errors, and the owner does not see the notice.
     #[inline]
     pub fn put_notify<T: Plain>(&self, offset: usize, items: &[T], notice: u64) -> Result<(), Error> {
         self.engine.check_unfinished()?;
@@ -258,8 +259,9 @@ impl RemoteRegion {
     /// memory.
     ///
     /// # Errors
-    /// The time is over ([`Error::Deadline`]), or the owner has finished or died. [`Error::Refused`] reports
-    /// the first put with a notice, since the last fence to this owner, to a dropped region.
+    /// Fails with [`Error::Deadline`] if the time is over. Fails if the owner has finished or died. Fails
+    /// with [`Error::Refused`] if a put with a notice since the last fence to this owner went to a dropped
+    /// region; the error names the first.
     pub fn fence(&self, wait: Option<Duration>) -> Result<(), Error> {
         self.engine.fence(self.owner, wait.and_then(deadline))
     }
@@ -268,7 +270,7 @@ impl RemoteRegion {
     /// value.
     ///
     /// # Errors
-    /// The word lies outside or is not aligned; all errors of [`RemoteRegion::put`].
+    /// Fails as [`RemoteRegion::put`] does, and if the word lies outside or is not aligned.
     pub fn fetch_add(&self, offset: usize, n: u64) -> Result<u64, Error> {
         self.engine.check_unfinished()?;
         self.trace("fetch-and-add", 8);

@@ -114,7 +114,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// The range lies outside of the region ([`Error::Range`]); all errors of [`Flow::send`].
+    /// Fails as [`Flow::send`] does, and with [`Error::Range`] if the range lies outside of the region.
     pub fn send_region(&self, to: Rank, tag: Tag, region: &Region, range: Range<usize>) -> Result<(), Error> {
         self.send_range(to, tag, (region, range), None)
     }
@@ -155,7 +155,7 @@ impl Flow {
     /// Receives a message into a range of a region.
     ///
     /// # Errors
-    /// The range lies outside of the region ([`Error::Range`]); all errors of [`Flow::recv`].
+    /// Fails as [`Flow::recv`] does, and with [`Error::Range`] if the range lies outside of the region.
     pub fn recv_region(
         &self,
         from: impl Into<Source>,

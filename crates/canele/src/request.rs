@@ -28,7 +28,7 @@ impl Flow {
     /// Starts to send `items`; waiting for the operation returns them.
     ///
     /// # Errors
-    /// The rank does not exist; the job is over.
+    /// Fails if the rank does not exist or the job is over.
     pub fn isend<T: Plain>(&self, to: Rank, tag: Tag, items: Vec<T>) -> Result<Request<T>, Error> {
         self.isend_mode(to, tag, Mode::Standard, items)
     }
@@ -76,7 +76,7 @@ impl Flow {
     /// Starts to receive into `items`; waiting for the operation returns them.
     ///
     /// # Errors
-    /// The rank does not exist; the job is over.
+    /// Fails if the rank does not exist or the job is over.
     pub fn irecv<T: Plain>(
         &self,
         from: impl Into<Source>,
@@ -99,7 +99,7 @@ impl<T: Plain> Request<T> {
     /// Returns true if the operation has ended; otherwise makes progress.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn test(&mut self) -> Result<bool, Error> {
         self.0.test()
     }
@@ -107,7 +107,7 @@ impl<T: Plain> Request<T> {
     /// Waits for the end of the operation and returns the items.
     ///
     /// # Errors
-    /// The error of the operation; the items are dropped.
+    /// Fails with the error of the operation. Then the items are dropped.
     pub fn wait(mut self) -> Result<(Status, Vec<T>), Error> {
         self.block(None)?;
         self.take()
@@ -117,7 +117,7 @@ impl<T: Plain> Request<T> {
     /// possible, has ended.
     ///
     /// # Errors
-    /// The error of the operation; the items are dropped.
+    /// Fails with the error of the operation. Then the items are dropped.
     pub fn wait_deadline(mut self, wait: Duration) -> Result<(Status, Vec<T>), Error> {
         self.block(deadline(wait))?;
         self.take()
@@ -128,7 +128,7 @@ impl<T: Plain> Request<T> {
     /// receiver. Waiting for it returns the result once the receiver communicates.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn cancel(&mut self) -> Result<bool, Error> {
         self.0.cancel()
     }
@@ -162,7 +162,7 @@ impl<T: Plain> Future for Request<T> {
 /// Waits until one of the requests has ended; returns its index. The result of none of them was taken before.
 ///
 /// # Errors
-/// This is a forked child, or the list is empty ([`Error::Lengths`]).
+/// Fails with [`Error::Lengths`] if the list is empty, and in a forked child.
 pub fn wait_any<T: Plain>(requests: &mut [Request<T>]) -> Result<usize, Error> {
     let mut operations: Vec<_> = requests.iter_mut().map(|request| &mut request.0).collect();
     Operation::wait_any(&mut operations, None)

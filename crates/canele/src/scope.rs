@@ -93,7 +93,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts to send `items`.
     ///
     /// # Errors
-    /// The rank does not exist; the job is over.
+    /// Fails if the rank does not exist or the job is over.
     pub fn isend<T: Plain>(&self, to: Rank, tag: Tag, items: &'env [T]) -> Result<Scoped, Error> {
         self.send(to, tag, Mode::Standard, bytemuck::cast_slice(items))
     }
@@ -140,7 +140,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts to receive into `items`.
     ///
     /// # Errors
-    /// The rank does not exist; the job is over.
+    /// Fails if the rank does not exist or the job is over.
     pub fn irecv<T: Plain>(
         &self,
         from: impl Into<Source>,
@@ -199,7 +199,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Waits for one operation.
     ///
     /// # Errors
-    /// The error of the operation.
+    /// Fails with the error of the operation.
     pub fn wait(&self, operation: Scoped) -> Result<Status, Error> {
         let progress = std::mem::replace(&mut self.started.borrow_mut()[operation.0], ScopedProgress::Taken);
         self.finish(progress)
@@ -228,7 +228,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Returns true if an operation has ended; otherwise makes progress.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn test(&self, operation: Scoped) -> Result<bool, Error> {
         let pending = match self.started.borrow()[operation.0] {
             ScopedProgress::UnderWay(pending) => pending,

@@ -71,7 +71,7 @@ impl Semaphore {
     /// Adds `permits` permits, and wakes as many threads.
     ///
     /// # Panics
-    /// The number of permits exceeds a `usize`.
+    /// Panics if the number of permits exceeds a `usize`.
     pub fn release(&self, permits: usize) {
         let mut now = self.permits();
         *now = now.checked_add(permits).expect("more permits than can be counted");

@@ -41,7 +41,7 @@ impl Flow {
     /// device, because the short path does not check that.
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn learn(&self, known: &KnownRanks, rank: Rank) -> Result<(), Error> {
         if known.find(rank).is_none() && !device::is_asked() {
             match self.engine.peer_index(rank)? {
@@ -93,7 +93,7 @@ impl Flow {
     /// Wakes a rank after [`ShortSent::ToSleeper`].
     ///
     /// # Errors
-    /// This is a forked child.
+    /// Fails in a forked child.
     pub fn wake_peer(&self, peer: PeerIndex) -> Result<(), Error> {
         self.engine.wake_peer(peer)
     }

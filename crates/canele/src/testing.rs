@@ -48,7 +48,7 @@ pub type RankResult = Result<(), Box<dyn std::error::Error>>;
 /// Runs `test` on `size` ranks; see the [module](self).
 ///
 /// # Panics
-/// A rank fails, or the ranks cannot be started: the text says why.
+/// Panics if a rank fails, or the ranks cannot be started. The text says why.
 pub fn ranks(size: u32, test: impl FnOnce(&Job) -> RankResult) {
     Ranks::new(size).run(test);
 }
@@ -90,7 +90,7 @@ impl Ranks {
     /// Runs `test` on each rank, and returns when all have succeeded.
     ///
     /// # Panics
-    /// The panics of [`ranks`] apply.
+    /// Panics as [`ranks`] does.
     pub fn run<F: FnOnce(&Job) -> RankResult>(self, test: F) {
         match std::env::var(CALL) {
             // A rank's process runs one call of the test. Earlier calls belong to other jobs.

@@ -142,7 +142,7 @@ impl Socket {
     /// Sends `message` with `descriptors`, or nothing at all.
     ///
     /// # Errors
-    /// [`SendError`]; on any error nothing was sent.
+    /// Fails with a [`SendError`]. Then nothing was sent.
     pub fn try_send<T: Serialize>(&self, message: &T, descriptors: &[BorrowedFd]) -> Result<(), SendError> {
         let bytes = postcard::to_stdvec(message).expect("control messages have no unencodable part");
         if bytes.len() > MAX_MESSAGE {
@@ -169,7 +169,7 @@ impl Socket {
     /// Receives the next message if there is one, with at most two descriptors.
     ///
     /// # Errors
-    /// [`ReceiveError`]. After `Malformed` the socket can still be read.
+    /// Fails with a [`ReceiveError`]. After `Malformed` the socket can still be read.
     pub fn try_receive<T: DeserializeOwned>(&self) -> Result<Option<MessageAndHanded<T>>, ReceiveError> {
         self.try_receive_many()?.map(handed).transpose()
     }
@@ -178,7 +178,7 @@ impl Socket {
     /// process had no room for one of them, which is lost.
     ///
     /// # Errors
-    /// [`ReceiveError`]. After `Malformed` the socket can still be read.
+    /// Fails with a [`ReceiveError`]. After `Malformed` the socket can still be read.
     pub fn try_receive_truncated<T: DeserializeOwned>(
         &self,
     ) -> Result<Option<(MessageAndHanded<T>, bool)>, ReceiveError> {
@@ -192,7 +192,7 @@ impl Socket {
     /// for, in order.
     ///
     /// # Errors
-    /// [`ReceiveError`]. After `Malformed` the socket can still be read.
+    /// Fails with a [`ReceiveError`]. After `Malformed` the socket can still be read.
     pub fn try_receive_any<T: DeserializeOwned>(&self) -> Result<Option<(T, Vec<OwnedFd>)>, ReceiveError> {
         Ok(self.receive()?.map(|(message, descriptors, _)| (message, descriptors)))
     }
@@ -200,7 +200,7 @@ impl Socket {
     /// Receives the next message if there is one, with all its descriptors, in order.
     ///
     /// # Errors
-    /// [`ReceiveError`]. After `Malformed` the socket can still be read.
+    /// Fails with a [`ReceiveError`]. After `Malformed` the socket can still be read.
     pub fn try_receive_many<T: DeserializeOwned>(&self) -> Result<Option<(T, Vec<OwnedFd>)>, ReceiveError> {
         match self.receive()? {
             Some((_, _, true)) => Err(ReceiveError::Malformed(

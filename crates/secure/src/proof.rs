@@ -69,7 +69,7 @@ impl MutualProof<'_> {
     /// Begins a handshake. The caller sends the returned flight, which seals `hello`.
     ///
     /// # Errors
-    /// [`Refused::Keys`].
+    /// Fails with [`Refused::Keys`].
     pub fn initiate(&self, hello: &[u8]) -> Result<(Initiator, Vec<u8>), Refused> {
         let state = self.builder()?.build_initiator().map_err(|_| Refused::Keys)?;
         let mut state = Box::new(state);
@@ -117,7 +117,7 @@ impl Responder {
     /// Answers the handshake. The caller sends the returned flight, which seals `hello`.
     ///
     /// # Errors
-    /// [`Refused::Keys`].
+    /// Fails with [`Refused::Keys`].
     pub fn answer(mut self, hello: &[u8]) -> Result<(SecureChannel, Vec<u8>), Refused> {
         let flight = write(&mut self.0, hello)?;
         Ok((channel(*self.0)?, flight))

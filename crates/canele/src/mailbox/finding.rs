@@ -38,7 +38,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// The name is taken, the depth is 0, or there is not enough memory.
+    /// Fails if the name is taken, the depth is 0, or there is not enough memory.
     pub fn create_mailbox(&self, name: &str, depth: usize) -> Result<Mailbox, Error> {
         if depth == 0 {
             return Err(Error::Lengths { what: "messages in a mailbox", given: 0, needed: 1 });
@@ -74,7 +74,8 @@ impl Endpoint {
     /// Finds a mailbox that any rank, including this one, has created or will create; waits at most `wait`.
     ///
     /// # Errors
-    /// The time is over ([`Error::Deadline`]), or its owner has finished or died.
+    /// Fails with [`Error::Deadline`] if the time is over. Fails if the owner of the mailbox has finished or
+    /// died.
     pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<MailboxSender, Error> {
         let at = deadline(wait);
         let books = self.find_published(&format!("mailbox {name}"), at)?;

@@ -84,9 +84,9 @@ impl Mailbox {
     /// Takes the next message; waits until there is one.
     ///
     /// # Errors
-    /// A rank died: every waiting retrieval reports this once, naming the rank, and the next one works. The
-    /// message's sender died before its data arrived. All other ranks have finished or died without further
-    /// messages, and this is the only thread of its rank ([`Failure::NoSenderLeft`]).
+    /// Fails if a rank died: every waiting retrieval names the rank once, and later ones work again. Fails if
+    /// the sender of the message died before its data arrived. Fails with [`Failure::NoSenderLeft`] if all
+    /// other ranks have finished or died without further messages and this is the only thread of its rank.
     #[inline]
     pub fn retrieve(&self) -> Result<Message, Error> {
         self.retrieve_until(None)
@@ -107,7 +107,7 @@ impl Mailbox {
     /// Takes the next message; waits at most `wait` for it.
     ///
     /// # Errors
-    /// The time is over ([`Error::Deadline`]); all errors of [`Mailbox::retrieve`].
+    /// Fails as [`Mailbox::retrieve`] does, and with [`Error::Deadline`] if the time is over.
     pub fn retrieve_deadline(&self, wait: Duration) -> Result<Message, Error> {
         self.retrieve_until(deadline(wait))
     }

@@ -47,7 +47,8 @@ impl MailboxSender {
     /// leaves while this rank is in the library.
     ///
     /// # Errors
-    /// The owner has closed the mailbox, finished or died, or there is no memory for a long message.
+    /// Fails if the owner has closed the mailbox, finished or died, or if there is no memory for a long
+    /// message.
     #[inline]
     pub fn post(&self, message: Message) -> Result<(), Error> {
         if let Some(bytes) = message.bare() {

@@ -138,7 +138,7 @@ impl Message {
     /// portions than they were packed in.
     ///
     /// # Errors
-    /// [`Error::Unpack`] if the next items have another type or are fewer; nothing is taken then.
+    /// Fails with [`Error::Unpack`] if the next items have another type or are fewer. Then nothing is taken.
     #[inline]
     pub fn unpack<T: Plain>(&mut self, items: &mut [T]) -> Result<(), Error> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(items);

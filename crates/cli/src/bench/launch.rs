@@ -24,7 +24,7 @@ pub struct EndedBySignal(u8);
 /// Runs the job to its end; its standard output goes to `out`. The launcher reports the failure of a rank.
 ///
 /// # Errors
-/// A rank failed.
+/// Fails if a rank failed.
 pub fn launch(task: &Task, place: &HostOptions, arguments: &[OsString], out: OwnedFd) -> Result<(), Failure> {
     let here = std::env::current_exe()?;
     let mut command = vec![place.canele.clone().unwrap_or(here).into_os_string()];

@@ -1,7 +1,7 @@
 //! `canele top`: shows repeatedly the activity and traffic of the ranks of running jobs.
 //!
 //! ```text
-//! launchers ──▶ JobReport ──▶ rates (what has changed since the last report) ──▶ table ──▶ the terminal (screen), or printed once
+//! launchers ─▶ JobReport ─▶ rates (changes since the last report) ─▶ table ─▶ terminal, or printed once
 //! ```
 //! Owns the interval between looks and the choice of jobs. The jobs' launchers report the activity and the
 //! counters of ranks.
@@ -81,7 +81,7 @@ pub fn main(arguments: &TopArguments) -> ExitCode {
 /// Returns the present rates of these jobs, or of all, compared with the last call.
 ///
 /// # Errors
-/// None of the named jobs can be asked.
+/// Fails if none of the named jobs can be asked.
 fn look(named: &[u32], rates: &mut Rates) -> Result<Vec<JobRates>, String> {
     let reports = if named.is_empty() {
         jobs::running()

@@ -17,7 +17,7 @@ const KEYS: &str = "q ends · r w m sort by rank, waiting, moved · arrows scrol
 /// Shows the result of each look until the user presses a key to end.
 ///
 /// # Errors
-/// The terminal cannot be used, or the named jobs have ended.
+/// Fails if the terminal cannot be used, or the named jobs have ended.
 pub fn show(
     arguments: &TopArguments,
     look: impl FnMut() -> Result<Vec<JobRates>, String>,

@@ -37,7 +37,7 @@ impl Drop for Workers {
 /// Makes all measurements; returns the figures of each in nanoseconds, one per round.
 ///
 /// # Errors
-/// A worker failed.
+/// Fails if a worker failed.
 pub fn measure(plan: &MeasurementPlan) -> Result<Vec<Vec<f64>>, Failure> {
     let shape = WorkerOrder::shape(plan);
     let segment = Segment::create("canele-limits", shape.block_bytes())?;

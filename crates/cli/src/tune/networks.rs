@@ -28,7 +28,7 @@ pub fn check(place: &HostOptions) -> Result<(), String> {
 /// Measures each network between the two hosts. Returns each profile with the spreads of its three figures.
 ///
 /// # Errors
-/// A job failed, or no network connects the hosts.
+/// Fails if a job failed, or no network connects the hosts.
 pub fn measure(place: &HostOptions, is_quick: bool) -> Result<Vec<(NetworkProfile, [f64; 3])>, Failure> {
     let task = |bench, bytes, rails: &str| Task {
         bench,

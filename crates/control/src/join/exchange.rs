@@ -42,7 +42,7 @@ impl Clients {
     /// started several ranks.
     ///
     /// # Errors
-    /// [`JoinError`].
+    /// Fails with a [`JoinError`].
     pub fn find(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Clients>, JoinError> {
         // The innermost launcher is used: a launcher of a single process may have started another launcher.
         let says = |name: &str, count: &str| get(name).is_some_and(|value| value.trim() == count);
@@ -93,7 +93,7 @@ impl Exchange {
     /// next fence.
     ///
     /// # Errors
-    /// [`JoinError`].
+    /// Fails with a [`JoinError`].
     pub fn put_ticket(&mut self, ticket: &Ticket) -> Result<(), JoinError> {
         let value = ticket.to_string();
         match self {
@@ -108,7 +108,7 @@ impl Exchange {
     /// Waits until all processes have called `fence`.
     ///
     /// # Errors
-    /// [`JoinError`].
+    /// Fails with a [`JoinError`].
     pub fn fence(&mut self) -> Result<(), JoinError> {
         match self {
             Exchange::Pmi(pmi) => pmi.fence(),
@@ -119,7 +119,7 @@ impl Exchange {
     /// Returns the ticket that rank 0 has put.
     ///
     /// # Errors
-    /// [`JoinError`].
+    /// Fails with a [`JoinError`].
     pub fn get_ticket(&mut self) -> Result<Ticket, JoinError> {
         let (protocol, word) = match self {
             Exchange::Pmi(pmi) => (super::pmi::PROTOCOL, pmi.get(KEY)?),
@@ -154,7 +154,7 @@ impl Exchange {
     /// Ends the exchange: from now on the launcher knows this process by its exit status alone.
     ///
     /// # Errors
-    /// [`JoinError`].
+    /// Fails with a [`JoinError`].
     pub fn finish(self) -> Result<(), JoinError> {
         match self {
             Exchange::Pmi(pmi) => pmi.finish(),

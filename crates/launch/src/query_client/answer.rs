@@ -57,7 +57,7 @@ impl AnswerReader {
     /// Adds received bytes; returns the report once it is whole.
     ///
     /// # Errors
-    /// [`AnswerError`].
+    /// Fails with an [`AnswerError`].
     pub fn add(&mut self, bytes: &[u8]) -> Result<Option<JobReport>, AnswerError> {
         self.taken += bytes.len();
         if self.taken > self.limits.bytes {

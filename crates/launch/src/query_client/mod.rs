@@ -113,7 +113,7 @@ pub struct RunningJobs {
 /// Asks the launcher `pid` about its job.
 ///
 /// # Errors
-/// [`QueryError`].
+/// Fails with a [`QueryError`].
 pub fn query_job(pid: u32) -> Result<JobReport, QueryError> {
     let own = getuid().as_raw();
     let names = QueryNames::list().map_err(|error| QueryError::System(pid, error))?;

@@ -73,7 +73,7 @@ impl Connection {
     /// Begins the agent's side: returns the greeting, and the state that takes the launcher's flight.
     ///
     /// # Errors
-    /// [`Refused::Keys`].
+    /// Fails with [`Refused::Keys`].
     pub fn greet(self, secret: &Secret) -> Result<(Initiator, Vec<u8>), Refused> {
         let (initiator, flight) = self.prove(secret, |proof| proof.initiate(&[]))?;
         Ok((initiator, [Version::own().preamble(), flight].concat()))

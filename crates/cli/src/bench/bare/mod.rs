@@ -17,19 +17,19 @@ pub trait Bare {
     /// Returns the value of rank 0 on all ranks, after all have called this.
     ///
     /// # Errors
-    /// A rank is gone.
+    /// Fails if a rank is gone.
     fn agree(&mut self, mine: u64) -> Result<u64, Failure>;
 
     /// Measures a limit once, in nanoseconds per operation. Only the result of rank 0 is valid.
     ///
     /// # Errors
-    /// A rank is gone.
+    /// Fails if a rank is gone.
     fn measure(&mut self, limit: Limit) -> Result<f64, Failure>;
 
     /// Keeps the processors at their speed for some milliseconds.
     ///
     /// # Errors
-    /// A rank is gone.
+    /// Fails if a rank is gone.
     fn stir(&mut self) -> Result<(), Failure>;
 
     /// Returns true if a limit can be measured here.

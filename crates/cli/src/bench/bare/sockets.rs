@@ -1,7 +1,8 @@
 //! The limits between hosts: bare TCP connections (no delay) between rank 0 and the last rank, on the first
 //! network that connects them. Both ends poll with non-blocking reads, like waiting ranks.
 //!
-//! The patterns are those of the workloads: request and answer, a stream with one answer, windows of 64 messages.
+//! The patterns are those of the workloads: request and answer, a stream with one answer, and windows of 64
+//! messages.
 
 use super::super::Failure;
 use super::super::case::{Case, Limit, Task};
@@ -36,7 +37,7 @@ impl Sockets {
     /// Connects; all ranks of the job call it.
     ///
     /// # Errors
-    /// The ranks are all on one host, or plain sockets do not connect their hosts.
+    /// Fails if the ranks are all on one host, or plain sockets do not connect their hosts.
     pub fn open(job: &Job) -> Result<Sockets, Failure> {
         if job.hosts() < 2 {
             return Err("all ranks are on one host: name two, as in --hosts h0:1,h1:1".into());

@@ -1,4 +1,5 @@
-//! Compiles the sources of the Fortran interface in a folder: the modules, the header, and an archive of all procedures.
+//! Compiles the sources of the Fortran interface in a folder. The results are the modules, the header, and an
+//! archive of all procedures.
 //!
 //! A profiling library may have procedures of the same names.
 

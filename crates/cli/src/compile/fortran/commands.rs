@@ -32,7 +32,8 @@ pub fn output_of(command: &mut Command) -> io::Result<Output> {
 /// Runs a command in a folder.
 ///
 /// # Errors
-/// The command cannot be started, or a text with its last output.
+/// Fails if the command cannot be started or fails. In the second case the error has the command's last
+/// output.
 pub fn run_in(folder: &Path, words: &[OsString]) -> Result<(), RunError> {
     said_in(folder, words).map(drop)
 }

@@ -1,4 +1,5 @@
-//! The folders in which compiled modules are kept, and the lock by which one process at a time compiles for one key.
+//! The folders in which compiled modules are kept, and the lock that lets one process at a time compile for a
+//! key.
 //!
 //! ```text
 //!   FOLDER/KEY            complete, whenever it is there
@@ -127,7 +128,8 @@ fn wait_for(file: File, path: &Path, tell: &dyn Fn(&str)) -> Result<Option<File>
 }
 
 impl LockedStore {
-    /// Returns the modules, which another process may have compiled meanwhile. After an error there is no folder.
+    /// Returns the folder of the modules, which another process may have compiled meanwhile. After an error
+    /// there is no folder.
     ///
     /// # Errors
     /// Returns the errors of [`Build::fill`].

@@ -14,7 +14,7 @@ use super::commands::{RunError, run_in, said_in};
 /// Gives the procedures of an object file in a folder their second symbols.
 ///
 /// # Errors
-/// A command of binutils fails or does not exist.
+/// Fails if a command of binutils fails or does not exist.
 pub fn profile(folder: &Path, object: &str) -> Result<(), RunError> {
     let said = said_in(folder, &["nm", "-g", "--defined-only", "-P", object].map(OsString::from))?;
     let words: String = said.lines().filter_map(words).collect();

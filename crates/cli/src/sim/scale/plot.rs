@@ -1,4 +1,5 @@
-//! The picture: virtual time over the number of ranks, a curve for each operation and network, both axes logarithmic.
+//! The picture: virtual time over the number of ranks, with a curve for each operation and network. Both axes
+//! are logarithmic.
 
 use std::collections::BTreeMap;
 

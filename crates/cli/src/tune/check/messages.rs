@@ -23,7 +23,7 @@ const EAGER_BYTES: [usize; 6] = [0, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20];
 /// Returns the checks of messages of these sizes.
 ///
 /// # Errors
-/// A setting of the environment is invalid, or the rail of shared memory cannot be opened.
+/// Fails if a setting of the environment is invalid, or the rail of shared memory cannot be opened.
 pub fn plan(sizes: &[usize], effort: &CheckEffort<'_>) -> Result<Vec<SettingCheck>, Failure> {
     let caps = shared_memory(2, &Tunables::from_env()?)?;
     let host = &effort.profile.host;

@@ -137,7 +137,7 @@ struct SettingCheck {
 /// Measures and prints.
 ///
 /// # Errors
-/// Profile or settings are invalid, or no job gave a figure.
+/// Fails if the profile or the settings are invalid, or no job gave a figure.
 pub fn check(options: &CheckOptions, is_quick: bool, place: &HostOptions) -> Result<(), Failure> {
     let part = options.check.unwrap_or(CheckedPart::All);
     let profile = canele_profile::load()?.profile;
