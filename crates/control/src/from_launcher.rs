@@ -46,7 +46,7 @@ pub enum FromLauncher {
     RegionDropped {
         /// The rank that allocated it.
         owner: u32,
-        /// Its id there.
+        /// The id of the region at its owner.
         id: u64,
     },
     /// Answers [`ToLauncher::Find`].

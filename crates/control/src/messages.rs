@@ -117,7 +117,7 @@ pub enum ToLauncher {
     FindRegion {
         /// The rank that allocated it.
         owner: u32,
-        /// Its id there.
+        /// The id of the region at its owner.
         id: u64,
         /// True if this rank keeps the region for messages of its owner. [`FromLauncher::RegionDropped`] then
         /// reports that the owner has dropped it.
@@ -298,7 +298,7 @@ pub struct Meeting {
 pub struct SpawnProgram {
     /// The number of ranks that run it, at least 1.
     pub ranks: u32,
-    /// Its name and arguments; not empty.
+    /// The name and the arguments of the program; not empty.
     pub command: Vec<Vec<u8>>,
     /// The hosts to choose from, as the job names them; if empty, any host.
     pub hosts: Vec<String>,

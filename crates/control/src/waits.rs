@@ -83,9 +83,9 @@ pub struct WaitMessage {
 pub struct WaitCollective {
     /// The operation, for example `barrier`.
     pub operation: Cow<'static, str>,
-    /// The flow of its messages.
+    /// The flow of the collective's messages.
     pub flow: u32,
-    /// Its number on that flow, from 1; blocking and started collectives are counted apart.
+    /// The number of the collective on that flow, from 1. Blocking and started collectives are counted apart.
     pub call: u32,
     /// True for a non-blocking collective, which the thread waits for later.
     pub started: bool,

@@ -9,7 +9,7 @@ use canele_control::{Host, RankMap};
 /// A host as the user named it, with the number of ranks given for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedHost {
-    /// Its name, as the remote shell takes it.
+    /// The name of the host, as the remote shell takes it.
     pub name: String,
     /// The number of its ranks; `None`: the ranks are spread evenly.
     pub ranks: Option<u32>,

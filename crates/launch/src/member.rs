@@ -7,7 +7,7 @@ use super::failure::Exit;
 /// The data of one rank.
 #[derive(Debug, Default)]
 pub struct Member {
-    /// Its process, once started.
+    /// The process of the rank, once started.
     pub pid: Option<u32>,
     /// The path of the program that its process runs on its host.
     pub executable: Vec<u8>,

@@ -25,7 +25,7 @@ const MAX_PLAN: u64 = 1 << 30;
 pub struct Program {
     /// The number of ranks that run it, at least 1.
     pub ranks: u32,
-    /// Its name and arguments; not empty.
+    /// The name and the arguments of the program; not empty.
     pub command: Vec<OsString>,
 }
 

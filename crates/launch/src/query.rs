@@ -71,7 +71,7 @@ pub struct Busy {
 /// A report about a rail.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RailReport {
-    /// Its number, from 1.
+    /// The number of the rail, from 1.
     pub rail: u8,
     /// The hosts that are on it.
     pub hosts: Vec<PartReport>,
@@ -84,32 +84,32 @@ pub struct PartReport {
     pub host: String,
     /// The interface there.
     pub interface: String,
-    /// Its ports on the network, as its driver names them: addresses of TCP.
+    /// The ports of the host on the network, as the network's driver names them: addresses of TCP.
     pub addresses: Vec<String>,
 }
 
 /// A report about one rank.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RankReport {
-    /// Its number.
+    /// The number of the rank.
     pub rank: u32,
-    /// Its host.
+    /// The host of the rank.
     pub host: String,
-    /// Its process there, if started.
+    /// The process of the rank on that host, if started.
     pub pid: Option<u32>,
     /// `starting`, `running`, `initialised`, `finished` or `ended`.
     pub state: String,
     /// True if it has called `MPI_Finalize`.
     #[serde(default)]
     pub is_finalizing: bool,
-    /// Its activity, in words.
+    /// The activity of the rank, in words.
     pub doing: String,
     /// True if the counters are current. Otherwise they are the last ones that the rank wrote: before it
     /// slept, or at the last request.
     pub current: bool,
-    /// Its counters by name; empty before it has initialised.
+    /// The counters of the rank by name; empty before the rank has initialised.
     pub counters: serde_json::Map<String, serde_json::Value>,
-    /// Its links; none if it did not answer.
+    /// The links of the rank; none if the rank did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
     /// The waits of its threads, as it last reported them.

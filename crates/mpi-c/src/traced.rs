@@ -24,7 +24,7 @@ pub fn attach(engine: &Engine) -> bool {
 /// The name of a function.
 pub struct CallName {
     text: &'static str,
-    /// Its number in the trace; 0 before its first call.
+    /// The number of the name in the trace; 0 before the first call of the function.
     number: AtomicU32,
 }
 

@@ -11,7 +11,7 @@ use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 pub struct MPI_Status {
     /// The source of the message.
     pub MPI_SOURCE: c_int,
-    /// Its tag.
+    /// The tag of the message.
     pub MPI_TAG: c_int,
     /// The code of the operation, for calls that complete several.
     pub MPI_ERROR: c_int,

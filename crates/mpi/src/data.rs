@@ -14,7 +14,7 @@ pub struct Data<'a, M = Raw> {
     pub raw: M,
     /// Number of elements.
     pub count: usize,
-    /// Their datatype.
+    /// The datatype of the elements.
     pub of: &'a Datatype,
 }
 
@@ -39,7 +39,7 @@ pub struct Elements<M = Raw> {
     pub raw: M,
     /// Number of elements.
     pub count: usize,
-    /// Their datatype.
+    /// The datatype of the elements.
     pub of: Arc<Datatype>,
 }
 

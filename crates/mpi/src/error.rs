@@ -300,7 +300,7 @@ impl Class {
 /// The error of a failed call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// Its class.
+    /// The class of the error.
     pub class: Class,
     /// The argument, its value and the remedy, without the function's name, which the C interface adds.
     pub text: String,

@@ -62,7 +62,7 @@ struct Users {
 pub enum NotSet {
     /// No rank can ever change the tunable.
     Never,
-    /// It is too late to change the tunable, or another thread is joining the job.
+    /// The time to change the tunable has passed, or another thread is joining the job.
     NotNow,
     /// The tunable cannot have this value.
     Value(TunableError),

@@ -62,13 +62,13 @@ struct Persistent {
 /// The state of a request after it was advanced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestProgress {
-    /// It is not active.
+    /// The request is not active.
     Inactive,
-    /// It is under way.
+    /// The request is under way.
     UnderWay,
-    /// It has completed; its result must be taken.
+    /// The request has completed; its result must be taken.
     Ended,
-    /// It can advance only while the caller holds no lock: see [`Request::advance_outside`].
+    /// The request can advance only while the caller holds no lock: see [`Request::advance_outside`].
     Outside,
 }
 

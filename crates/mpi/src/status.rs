@@ -16,9 +16,9 @@ pub enum Origin {
 pub struct Status {
     /// The source of the message.
     pub source: Origin,
-    /// Its tag; none if it has no meaning.
+    /// The tag of the message; none if it has no meaning.
     pub tag: Option<u32>,
-    /// Its length in bytes.
+    /// The length of the message in bytes.
     pub bytes: usize,
     /// True if the operation was cancelled.
     pub cancelled: bool,

@@ -25,9 +25,9 @@ pub struct MachineIdentity {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheIdentity {
-    /// Its level; 1 is next to the processor.
+    /// The level of the cache; 1 is next to the processor.
     pub level: u32,
-    /// Its size in bytes; 0 if the kernel does not tell.
+    /// The size of the cache in bytes; 0 if the kernel does not tell.
     pub bytes: u64,
     /// The number of processors that share it.
     pub processors: u32,

@@ -28,7 +28,7 @@ impl Level {
 /// One fact about a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Its level.
+    /// The level of the finding.
     pub level: Level,
     /// The subject.
     pub what: String,

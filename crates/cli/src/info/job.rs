@@ -14,11 +14,11 @@ const MOST_RANKS: usize = 16;
 
 /// The information to show beside the ranks.
 pub struct Show {
-    /// Their counters.
+    /// True to show the counters of the ranks.
     pub counters: bool,
-    /// With the counters, those that are zero everywhere.
+    /// True to show counters that are zero everywhere, too.
     pub zeros: bool,
-    /// The rails to their peers, and the state of the rails.
+    /// True to show the rails to the peers of the ranks, and the state of the rails.
     pub rails: bool,
     /// The only rank to show.
     pub rank: Option<u32>,

@@ -21,7 +21,7 @@ use crate::{print, say, wrong_usage};
 pub struct PlannedMessage {
     /// The receiving rank.
     pub peer: u32,
-    /// Its size.
+    /// The size of the message in bytes.
     pub bytes: usize,
     /// True if that rank is on another host.
     pub remote: bool,

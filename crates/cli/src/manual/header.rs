@@ -13,7 +13,7 @@ pub struct Declaration {
     pub name: String,
     /// The paragraphs of its comment.
     pub comment: Vec<String>,
-    /// Its lines, without the comments of members.
+    /// The lines of the declaration, without the comments of members.
     pub code: String,
     /// The members of a structure or the numbers of an enumeration.
     pub members: Vec<Declaration>,

@@ -28,17 +28,17 @@ pub struct JobRates {
 /// The present activity of a rank.
 #[derive(Debug, Serialize)]
 pub struct RankRates {
-    /// Its number.
+    /// The number of the rank.
     pub rank: u32,
-    /// Its host.
+    /// The host of the rank.
     pub host: String,
-    /// Its process there, if started.
+    /// The process of the rank on that host, if started.
     pub pid: Option<u32>,
-    /// Its activity, in one word.
+    /// The activity of the rank, in one word.
     pub state: &'static str,
-    /// Its activity, in more words.
+    /// The activity of the rank, in more words.
     pub doing: String,
-    /// Its traffic; none if it did not report, or there is no earlier report.
+    /// The traffic of the rank; none if it did not report, or there is no earlier report.
     pub moves: Option<Moves>,
 }
 

@@ -23,7 +23,7 @@ pub struct TunedProfile {
 /// A figure of the profile.
 #[derive(Debug, PartialEq)]
 pub struct TunedRow {
-    /// Its key in the file.
+    /// The key of the figure in the file.
     pub key: String,
     pub value: u32,
     pub unit: &'static str,

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 /// Ranks with consecutive numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankSeries {
-    /// The first of them.
+    /// The first rank.
     pub first: u32,
-    /// Their hosts, as their job numbers them, each with the number of the next ranks on it.
+    /// The hosts of the ranks, as the job of the ranks numbers them. Each comes with the number of the next
+    /// ranks on it.
     pub hosts: Vec<(u32, u32)>,
 }
 
@@ -141,7 +142,7 @@ pub enum ToJob {
         from: u32,
         /// The owner of the region.
         owner: u32,
-        /// Its id there.
+        /// The id of the region at that rank.
         id: u64,
     },
     /// Answers [`FindRegion`](Self::FindRegion); one descriptor if the region was found.
@@ -161,7 +162,7 @@ pub enum ToJob {
         owner: u32,
         /// The rank that has asked.
         to: u32,
-        /// Its id.
+        /// The id of the region.
         id: u64,
     },
 }

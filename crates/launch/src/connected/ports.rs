@@ -14,7 +14,7 @@ pub struct Caller {
     pub rank: u32,
     /// The ticket of its request.
     pub ticket: u64,
-    /// Its job, if that is another one.
+    /// The job of the rank, if it is another one.
     pub job: Option<u64>,
 }
 

@@ -48,7 +48,7 @@ pub struct ProbeAnswer {
     pub release: String,
     /// The identity that the host draws and sends to each peer that connects.
     pub identity: u64,
-    /// Its interfaces that are up.
+    /// The interfaces of the host that are up.
     pub interfaces: Vec<Interface>,
     /// The addresses at which it listens.
     pub listening: Vec<SocketAddr>,

@@ -65,7 +65,7 @@ pub struct ProbedPart {
     pub host: usize,
     /// The interface's name there.
     pub interface: String,
-    /// Its addresses.
+    /// The addresses of the interface.
     pub addresses: Vec<String>,
 }
 

@@ -70,7 +70,7 @@ pub struct LocalRank {
     pub finished: bool,
     /// True once its process has ended.
     pub ended: bool,
-    /// Its process, once started.
+    /// The process of the rank, once started.
     pub pid: Option<u32>,
     pub(super) inbox: Option<Inbox>,
     /// True once it has sent its addresses.

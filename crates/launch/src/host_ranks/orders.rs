@@ -214,7 +214,7 @@ pub enum Report {
     },
     /// The last report: no process of the host is left but these, which cannot be killed.
     Empty {
-        /// Their process ids.
+        /// The ids of these processes.
         left: Vec<u32>,
     },
 }

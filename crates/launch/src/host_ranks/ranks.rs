@@ -127,7 +127,7 @@ impl HostRanks {
     }
 
     pub(super) fn handle_exit(&mut self, rank: u32, exit: Exit, events: &Events) {
-        // Its messages and output come first (invariant I19).
+        // The messages and output of the rank come first (invariant I19).
         let Some(channel) = self.channel_mut(rank) else { return };
         channel.mute();
         self.read_rank(rank, LAST_WORDS, events);

@@ -30,7 +30,7 @@ pub enum Arrival {
 pub struct JoinedRank {
     /// The rank's number.
     pub rank: u32,
-    /// Its process.
+    /// The process of the rank.
     pub pid: u32,
     /// The descriptor that reports the end of its process.
     pub process: OwnedFd,

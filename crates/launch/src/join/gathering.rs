@@ -35,7 +35,7 @@ pub struct GatheredAgent {
     pub up: Inflow,
     /// The stream to it.
     pub down: Outflow,
-    /// Its host's interfaces, once it has sent them.
+    /// The interfaces of the agent's host, once the agent has sent them.
     pub interfaces: Option<Vec<Interface>>,
     /// The name of its host.
     pub name: String,

@@ -32,9 +32,9 @@ pub enum AnswerError {
     Empty,
     /// The launcher answers other requests, and has no place for this one.
     Busy,
-    /// It is no report, for this reason.
+    /// The answer is no report, for this reason.
     Unreadable(String),
-    /// It is longer than this number of bytes.
+    /// The answer is longer than this number of bytes.
     TooLong(usize),
 }
 

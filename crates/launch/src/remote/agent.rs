@@ -30,7 +30,7 @@ pub enum State {
     Absent,
     /// The launcher waits for its preamble.
     Starting,
-    /// Its preamble has come, and the launcher waits for the first flight of the handshake.
+    /// The preamble has come, and the launcher waits for the first flight of the handshake.
     Greeting,
     /// The agent waits for its task.
     Ready,
@@ -314,7 +314,7 @@ impl Agent {
         }
         let beat = self.heartbeat.look(now);
         if self.state == State::Ready {
-            // It has nothing to send yet; its shell shows that it lives.
+            // The agent has nothing to send yet; its shell shows that it lives.
             self.heartbeat.hear();
         }
         if let (Beat::Due, Some(down)) = (beat, &mut self.down) {
@@ -348,7 +348,7 @@ impl Agent {
             if let Some(down) = self.down.take() {
                 down.close(events);
             }
-            // Its last messages are read first.
+            // The last messages of the agent are read first.
             self.until.get_or_insert(Instant::now() + STATUS_TIMEOUT);
         } else if let Some(up) = &mut self.up {
             up.watch(down.waiting() < CONGESTED, events);

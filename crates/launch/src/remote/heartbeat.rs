@@ -20,7 +20,7 @@ pub struct Heartbeat {
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beat {
-    /// It is not time yet.
+    /// No beat is due yet.
     NotYet,
     /// A beat must be sent.
     Due,

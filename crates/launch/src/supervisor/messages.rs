@@ -80,7 +80,7 @@ pub enum FromSupervisor {
     },
     /// The last message: no process is left but these, which cannot be killed.
     Empty {
-        /// Their process ids.
+        /// The ids of these processes.
         left: Vec<u32>,
     },
 }

@@ -6,7 +6,7 @@ use canele_trace::{Event, EventKind, MessageVariant};
 
 /// A send whose message has not left yet.
 struct Waiting {
-    /// Its number among the sends of its rank on its lane.
+    /// The number of the send among the sends of its rank on its lane.
     number: u64,
     bytes: u64,
     /// The position of its event.

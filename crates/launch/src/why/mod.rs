@@ -53,18 +53,18 @@ pub struct Explanation {
 /// The explanation of one rank.
 #[derive(Debug, Serialize)]
 pub struct RankExplanation {
-    /// Its number.
+    /// The number of the rank.
     pub rank: u32,
-    /// Its host.
+    /// The host of the rank.
     pub host: String,
-    /// Its process there, if started.
+    /// The process of the rank on that host, if started.
     pub pid: Option<u32>,
-    /// Its activity, in words.
+    /// The activity of the rank, in words.
     pub doing: String,
-    /// Its place in the program.
+    /// The place in the program where the rank is.
     #[serde(flatten)]
     pub site: CallSite,
-    /// Its report; none if it has sent none.
+    /// The report of the rank; none if the rank has sent none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
     /// The system's data of its process.

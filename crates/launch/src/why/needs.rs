@@ -12,7 +12,7 @@ use canele_control::{ThreadWait, UnexpectedMessage, WaitCollective, WaitOperatio
 /// The facts about one rank.
 #[derive(Debug, Clone)]
 pub struct RankFacts<'a> {
-    /// Its number.
+    /// The number of the rank.
     pub rank: u32,
     /// True if it has finished or ended: it does nothing more.
     pub is_gone: bool,

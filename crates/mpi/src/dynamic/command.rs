@@ -15,7 +15,7 @@ use crate::{Result, fail};
 pub struct Command {
     /// The program's name.
     pub name: Vec<u8>,
-    /// Its arguments, without the name.
+    /// The arguments of the command, without its name.
     pub arguments: Vec<Vec<u8>>,
     /// Largest number of processes.
     pub most: i32,

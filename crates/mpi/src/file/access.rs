@@ -30,7 +30,7 @@ pub enum AccessPosition {
 /// A call that reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Its name in the standard.
+    /// The name of the call in the standard.
     pub name: &'static str,
     /// The position at which it begins.
     pub place: AccessPosition,

@@ -14,17 +14,17 @@ use super::performance::performances;
 /// Variables and events with a common prefix; each number is an index into the table of its kind.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub struct Category {
-    /// Its name.
+    /// The name of the category.
     pub name: String,
-    /// Its contents.
+    /// A description of the contents.
     pub description: String,
-    /// Its control variables.
+    /// The control variables of the category.
     pub controls: Vec<i32>,
-    /// Its performance variables.
+    /// The performance variables of the category.
     pub performances: Vec<i32>,
-    /// Its events.
+    /// The events of the category.
     pub events: Vec<i32>,
-    /// Its subcategories.
+    /// The subcategories of the category.
     pub categories: Vec<i32>,
 }
 

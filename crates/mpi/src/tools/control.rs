@@ -50,7 +50,7 @@ pub enum ControlScope {
 pub struct ControlVariable {
     /// The tunable.
     row: TunableRow,
-    /// Its meaning, values, default and environment variable.
+    /// The meaning, values, default and environment variable of the control variable.
     pub description: String,
     /// The index of its enumeration, for a choice.
     pub enumeration: Option<usize>,

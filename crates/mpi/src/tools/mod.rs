@@ -49,7 +49,7 @@ pub enum Reason {
 /// The error of a call of the tools interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToolError {
-    /// Its reason code in the standard.
+    /// The reason code of the error in the standard.
     pub reason: Reason,
     /// The argument, its value and the remedy.
     pub text: String,

@@ -24,9 +24,9 @@ const NEXT_RUN: usize = 256;
 /// The identity of this process among those that change elements.
 #[derive(Clone, Copy)]
 pub(super) struct Excluding {
-    /// Its rank in the window.
+    /// The rank of this process in the window.
     pub member: usize,
-    /// Its rank in the job.
+    /// The rank of this process in the job.
     pub me: Rank,
     /// True if verbs may change words of the window, so that plain loops must not.
     pub words_by_verbs: bool,

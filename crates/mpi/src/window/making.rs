@@ -53,12 +53,12 @@ pub(super) const LACKS_MEMORY: i64 = 1;
 pub(super) struct MadeWindow {
     pub size: usize,
     pub unit: usize,
-    /// Address of its part in this process.
+    /// The address of the member's part in this process.
     pub address: usize,
-    /// Its part in memory that peers can map: the region, its length, the offset of the part, and true if the
-    /// window owns it.
+    /// The member's part in memory that peers can map: the region, its length, the offset of the part, and
+    /// true if the window owns the region.
     pub region: Option<(RegionId, usize, usize, bool)>,
-    /// Its part in memory of the program that peers cannot map.
+    /// The member's part in memory of the program that peers cannot map.
     pub memory: Option<Arc<RegionMemory>>,
     /// The mapping that holds its part of a shared window, and the offset there. The program has this address
     /// for the lifetime of the window.

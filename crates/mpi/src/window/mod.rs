@@ -117,7 +117,7 @@ pub struct Win {
 
 /// This process's part of a window.
 struct OwnPart {
-    /// Its address, 0 for none.
+    /// The address of the part; 0 for none.
     address: usize,
     /// Size and displacement unit, which the program reads by address.
     size: AtomicU64,

@@ -14,12 +14,12 @@ use crate::{Result, fail};
 /// A rank's part of a window, as this process sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedPart {
-    /// Its address in this process; 0 if loads and stores cannot reach it. A part without bytes has an
-    /// address only in a shared window that has bytes elsewhere.
+    /// The address of the part in this process; 0 if loads and stores cannot reach it. A part without bytes
+    /// has an address only in a shared window that has bytes elsewhere.
     pub address: usize,
-    /// Its size in bytes; 0 if loads and stores cannot reach it.
+    /// The size of the part in bytes; 0 if loads and stores cannot reach it.
     pub bytes: usize,
-    /// Its displacement unit in bytes.
+    /// The displacement unit of the part in bytes.
     pub unit: usize,
 }
 

@@ -12,11 +12,11 @@ use crate::{Result, fail};
 
 /// A member of a window.
 pub(super) struct WinTarget {
-    /// Its rank in the job.
+    /// The rank of the member in the job.
     pub rank: Rank,
     /// Size of its part in bytes.
     pub size: usize,
-    /// Its displacement unit in bytes.
+    /// The displacement unit of the member in bytes.
     pub unit: usize,
     /// The epochs that permit accesses to it.
     pub epoch: AtomicU8,

@@ -18,11 +18,11 @@ const STAGE: usize = 64 << 10;
 pub struct TargetData<'a> {
     /// The rank in the window.
     pub rank: usize,
-    /// Their displacement, in the target's units.
+    /// The displacement of the elements, in the target's units.
     pub disp: i64,
-    /// Their number.
+    /// The number of the elements.
     pub count: usize,
-    /// Their datatype.
+    /// The datatype of the elements.
     pub of: &'a Datatype,
 }
 

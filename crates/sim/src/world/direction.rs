@@ -98,9 +98,9 @@ struct Flying {
 
 /// A packet that was committed.
 pub struct Committed {
-    /// Its number among the packets of the direction.
+    /// The number of the packet among those of the direction.
     pub number: u64,
-    /// Its length, header included.
+    /// The length of the packet in bytes, header included.
     pub bytes: u64,
 }
 

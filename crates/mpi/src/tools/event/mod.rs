@@ -41,22 +41,22 @@ impl ElementKind {
 /// An element of an event.
 #[derive(Debug)]
 pub struct EventElement {
-    /// Its name.
+    /// The name of the element.
     pub name: &'static str,
-    /// Its representation.
+    /// The representation of the element.
     pub kind: ElementKind,
 }
 
 /// A kind of event.
 #[derive(Debug)]
 pub struct EventKind {
-    /// Its name.
+    /// The name of the kind.
     pub name: &'static str,
-    /// Its meaning.
+    /// The meaning of the events.
     doc: &'static str,
-    /// Its elements, in the order in which they are copied.
+    /// The elements of each event, in the order in which they are copied.
     pub elements: &'static [EventElement],
-    /// Its audience.
+    /// The audience of the events.
     pub verbosity: Verbosity,
 }
 
@@ -134,11 +134,11 @@ impl EventKind {
 /// An event that was raised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Raised {
-    /// Its kind, an index into the table.
+    /// The kind of the event, an index into the table.
     pub kind: usize,
     /// The time at which it was raised ([`canele_sys::clock::monotonic_ns`]).
     pub at_ns: u64,
-    /// Its elements, each in the lowest bits of a word.
+    /// The elements of the event, each in the lowest bits of a word.
     values: [u64; MOST_ELEMENTS],
 }
 

@@ -35,7 +35,7 @@ pub type Freed = Box<dyn FnOnce(Safety) + Send>;
 /// An event that is being reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instance {
-    /// Its number, by which callbacks name it.
+    /// The number by which callbacks name the event.
     number: usize,
     /// The event.
     pub event: Raised,
