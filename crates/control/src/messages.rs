@@ -25,7 +25,7 @@ pub const MAX_MESSAGE: usize = 64 * 1024;
 /// The most links that a rank requests in one message.
 pub const MOST_PEERS: usize = 1024;
 
-/// The most series of ranks in one message; so many fit into any message.
+/// The most series of ranks in one message. This number fits into any message.
 pub const MOST_SERIES: usize = 4096;
 
 /// The most inboxes in one message; with an event for each, they use all descriptors of a message.

@@ -32,11 +32,11 @@ pub struct Software {
 /// One step of a rank's program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScriptCall {
-    /// A blocking send of so many bytes.
+    /// A blocking send of this many bytes to a rank.
     Send(Rank, usize),
-    /// A blocking receive of so many bytes.
+    /// A blocking receive of this many bytes from a rank.
     Receive(Rank, usize),
-    /// Computation of so many nanoseconds.
+    /// A computation of this many nanoseconds.
     Compute(u64),
 }
 

@@ -52,7 +52,8 @@ impl Slots {
         slots
     }
 
-    /// Returns the books of a found mailbox, and its number; none if they are too short for so many ranks.
+    /// Returns the books of a found mailbox, and its number; none if the books are too short for this number
+    /// of ranks.
     pub fn open(far: Arc<RegionMemory>, owner: Rank, ranks: u32) -> Option<(Self, Tag)> {
         let mut slots = Self { far, owner, depth: 0, seen: AtomicU64::new(0) };
         (slots.far.len() >= Self::bytes(ranks)).then_some(())?;

@@ -1,4 +1,5 @@
-//! From figures to rows: the report of a job, and the JSON object that other programs read.
+//! The rows that are computed from the figures: the report of a job, and the JSON object that other programs
+//! read.
 //!
 //! [`Report`] is the whole (it also travels from rank 0 to the command); [`Report::json`] prints the
 //! published part of it, in which fields that do not apply are absent.

@@ -143,27 +143,27 @@ impl LocalRanks {
         })
     }
 
-    /// Returns true if `rank` is one of them.
+    /// Returns true if `rank` is a rank of this host.
     pub fn has(&self, rank: u32) -> bool {
         self.ranks.contains(rank)
     }
 
-    /// Returns their numbers.
+    /// Returns the numbers of the ranks of this host.
     pub fn ranks(&self) -> &RankSet {
         &self.ranks
     }
 
-    /// Returns the place of `rank` among them.
+    /// Returns the place of `rank` among the ranks of this host; none if it is not one of them.
     pub fn place(&self, rank: u32) -> Option<usize> {
         self.ranks.place(rank).map(|place| place as usize)
     }
 
-    /// Returns the data of `rank`, one of them.
+    /// Returns the data of `rank`, which must be a rank of this host.
     pub fn of(&self, rank: u32) -> &LocalRank {
         &self.all[self.place(rank).expect("a rank of this host")]
     }
 
-    /// Returns the data of `rank`, one of them, to be changed.
+    /// Returns the data of `rank`, which must be a rank of this host, to be changed.
     pub fn of_mut(&mut self, rank: u32) -> &mut LocalRank {
         let place = self.place(rank).expect("a rank of this host");
         &mut self.all[place]

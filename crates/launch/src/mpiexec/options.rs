@@ -61,7 +61,7 @@ pub enum Meaning {
     Prefix,
     /// An option that asks for the usual behaviour.
     Nothing,
-    /// A known option with so many values and no meaning here.
+    /// A known option with this number of values, which has no meaning here.
     Ignored(u8),
     /// A known option that is refused, with the reason.
     Refused(&'static str),

@@ -90,7 +90,7 @@ pub fn send_on(route: &'static Route, buffer: SendBuffer, count: Count, tag: c_i
     if !is_tag(tag) {
         return Attempt::LeftOn(route, bytes);
     }
-    // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
+    // SAFETY: not null; the program gives this many bytes to be read as long as the call lasts.
     let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), bytes) };
     match route.engine.try_send_short(&route.address, Tag(tag as u32), bytes) {
         None | Some(ShortSent::Left) => Attempt::LeftOn(route, bytes.len()),
@@ -113,7 +113,7 @@ pub fn send_next(
     if buffer.is_null() || !is_tag(tag) {
         return Attempt::Left;
     }
-    // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
+    // SAFETY: not null; the program gives this many bytes to be read as long as the call lasts.
     let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), bytes) };
     let (engine, tag) = (route.engine, Tag(tag as u32));
     let sent = match bytes.len() > MAX_INLINE {
@@ -158,7 +158,7 @@ pub fn receive_on(
     if !is_tag(tag) {
         return Attempt::LeftOn(route, bytes);
     }
-    // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
+    // SAFETY: not null; the program gives this many bytes to be written as long as the call lasts.
     let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
     match route.engine.try_receive_short(&route.address, Tag(tag as u32), into) {
         Some(bytes) => {
@@ -216,7 +216,7 @@ pub fn defer_on(
     if !is_tag(tag) {
         return Attempt::LeftOn(route, bytes);
     }
-    // SAFETY: not null; the program gives so many bytes to be written until the receive ends (MPI 5.0,
+    // SAFETY: not null; the program gives this many bytes to be written until the receive ends (MPI 5.0,
     // §3.7.2).
     let into = unsafe { RawBlock::new(buffer.cast(), bytes as u32) };
     match route.engine.defer_recv(&route.source, Tag(tag as u32), into) {

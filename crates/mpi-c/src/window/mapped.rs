@@ -196,7 +196,7 @@ pub fn put(from: Origin<SendBuffer>, (rank, disp, count, of): At, win: MPI_Win) 
         return known.at.target.put_word(disp, unsafe { &*from.0.cast() });
     }
     let Some(bytes) = known.bytes(from.1, count) else { return false };
-    // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
+    // SAFETY: not null; the program gives this many bytes to be read as long as the call lasts.
     known.at.target.put(disp, unsafe { core::slice::from_raw_parts(from.0.cast(), bytes) })
 }
 
@@ -214,7 +214,7 @@ pub fn get(into: Origin<RecvBuffer>, (rank, disp, count, of): At, win: MPI_Win) 
         return known.at.target.get_word(disp, unsafe { &mut *into.0.cast() });
     }
     let Some(bytes) = known.bytes(into.1, count) else { return false };
-    // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
+    // SAFETY: not null; the program gives this many bytes to be written as long as the call lasts.
     known.at.target.get(disp, unsafe { core::slice::from_raw_parts_mut(into.0.cast(), bytes) })
 }
 

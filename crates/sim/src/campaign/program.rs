@@ -16,7 +16,7 @@ use super::{Packets, Setup};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Memory {
     Plain,
-    /// A list of so many pieces of memory.
+    /// A list of this many pieces of memory.
     List(usize),
     Region,
 }
@@ -77,7 +77,7 @@ pub struct Program {
     pub observed: bool,
 }
 
-/// One program in so many is observed.
+/// The number of programs of which one is observed.
 const OBSERVED: u64 = 4;
 const FLOWS: usize = 2;
 const TAGS: usize = 3;

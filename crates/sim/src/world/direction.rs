@@ -161,8 +161,8 @@ impl Direction {
         &self.chunk_counters.get_or_init(Box::default)[index]
     }
 
-    /// Returns true if so many bulks of so many bytes can be claimed in succession. It allows for one of them
-    /// to skip to the start of the ring.
+    /// Returns true if `packets` bulks of `bulk` bytes can be claimed in succession. It allows for one of
+    /// them to skip to the start of the ring.
     pub fn has_room(&self, now_ns: u64, packets: usize, bulk: usize) -> bool {
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);

@@ -163,7 +163,7 @@ impl Model {
         self.payload / 4
     }
 
-    /// Returns the time for which a packet with so many bytes, header included, occupies a port.
+    /// Returns the time for which a packet of `bytes` bytes, header included, occupies a port.
     pub(super) fn wire_ns(&self, bytes: u64) -> u64 {
         time_ns(bytes.next_multiple_of(self.unit_bytes), self.bytes_per_ms)
     }
@@ -173,8 +173,8 @@ impl Model {
         (self.stages - 1) * self.wire_ns(bytes.min(self.stage_bytes))
     }
 
-    /// Returns the time from commit to arrival of a packet with so many bytes of payload in an idle network.
-    /// The ranks are at one switch or router.
+    /// Returns the time from commit to arrival of a packet with `payload` bytes of payload in an idle
+    /// network. The ranks are at one switch or router.
     pub fn idle_ns(&self, payload: u64) -> u64 {
         let bytes = HEADER_BYTES + payload;
         let through = match self.topology {

@@ -103,7 +103,7 @@ impl PeerCopy for SimRail {
 }
 
 impl SimRail {
-    /// Returns the percentage of messages of so many bytes that are better read from memory.
+    /// Returns the percentage of messages of this size that are better read from memory.
     fn fetched_percent(&self, link: LinkId, bytes: usize) -> usize {
         match bytes >= LEAST_FETCHED && self.has_regions(link) {
             true => self.world.borrow().networks[link.rail() as usize].model.fetched_percent,
