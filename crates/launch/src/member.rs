@@ -46,7 +46,7 @@ impl Member {
         }
     }
 
-    /// Returns true if it is in the library.
+    /// Returns true if the rank is in the library.
     pub(super) fn listens(&self) -> bool {
         self.initialised && !self.finished && self.exit.is_none()
     }

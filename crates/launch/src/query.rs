@@ -99,7 +99,7 @@ pub struct RankReport {
     pub pid: Option<u32>,
     /// `starting`, `running`, `initialised`, `finished` or `ended`.
     pub state: String,
-    /// True if it has called `MPI_Finalize`.
+    /// True if the rank has called `MPI_Finalize`.
     #[serde(default)]
     pub is_finalizing: bool,
     /// The activity of the rank, in words.

@@ -17,7 +17,7 @@ pub trait UserBuffer: Copy {
     type Raw;
     /// Returns the address.
     fn address(self) -> SendBuffer;
-    /// Returns the memory around it.
+    /// Returns the memory from `low` to `high`, in bytes from the address.
     ///
     /// # Safety
     /// The conditions of [`Raw::new`] or [`RawMut::new`].

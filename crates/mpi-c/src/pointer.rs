@@ -139,7 +139,7 @@ impl<T> Clone for In<T> {
 impl<T> Copy for In<T> {}
 
 impl<T> In<T> {
-    /// Returns its `n` elements.
+    /// Returns the `n` elements at the pointer.
     ///
     /// # Errors
     /// Fails if the pointer is null and `n` is not zero.
@@ -177,7 +177,7 @@ impl Text {
         Self(address)
     }
 
-    /// Returns it as text; invalid UTF-8 is replaced.
+    /// Returns the string as text; invalid UTF-8 is replaced.
     ///
     /// # Errors
     /// Fails if the pointer is null.
@@ -185,7 +185,7 @@ impl Text {
         Ok(String::from_utf8_lossy(self.bytes(what)?).into_owned())
     }
 
-    /// Returns its bytes without the terminating zero.
+    /// Returns the bytes of the string without the terminating zero.
     ///
     /// # Errors
     /// Fails if the pointer is null.

@@ -43,7 +43,7 @@ impl WideArgument for Count {
 }
 
 impl Count {
-    /// Returns it as a number of elements.
+    /// Returns the count as a number of elements.
     ///
     /// # Errors
     /// Fails if it is negative.

@@ -21,10 +21,10 @@ pub const CONSTANT_ROWS: usize = 1 << 12;
 
 /// The form of a handle in the program's memory.
 pub trait ProgramHandle: Copy {
-    /// Returns its value inside of the library.
+    /// Returns the handle's value inside of the library.
     fn value(self) -> usize;
 
-    /// Returns its bits in the program's memory.
+    /// Returns the handle's bits in the program's memory.
     fn bits(self) -> usize {
         self.value()
     }
@@ -37,12 +37,12 @@ pub trait Handle: Copy {
 
     /// Returns the handle with this value.
     fn of(value: usize) -> Self;
-    /// Returns its value.
+    /// Returns the handle's value.
     fn value(self) -> usize;
     /// Returns the bits in the program's memory, which may be no handle of this ABI.
     fn bits(self) -> usize;
 
-    /// Returns true if it is a constant, which always names the same object.
+    /// Returns true if the handle is a constant, which always names the same object.
     #[inline]
     fn is_constant(self) -> bool {
         constant_row(self.value()).is_some()
@@ -93,7 +93,7 @@ macro_rules! handles {
                 Self($in_program(value))
             }
 
-            /// Returns its value inside of the library.
+            /// Returns the handle's value inside of the library.
             #[inline(always)]
             pub fn value(self) -> usize {
                 self.0.value()

@@ -152,7 +152,7 @@ impl Pool {
 }
 
 impl Piece {
-    /// Returns its bytes, to be filled.
+    /// Returns the piece's bytes, to be filled.
     pub fn bytes(&mut self) -> &mut [u8] {
         match &mut self.0 {
             PieceMemory::Within { data, range, .. } => data.raw().bytes_mut(range.start, range.len()),

@@ -216,7 +216,7 @@ impl Class {
         beyond.or_else(|| Class::ALL.get(usize::from(number)).copied())
     }
 
-    /// Returns its name in the standard, and its meaning.
+    /// Returns the class's name in the standard, and its meaning.
     pub fn text(self) -> (&'static str, &'static str) {
         match self {
             Class::Buffer => ("MPI_ERR_BUFFER", "invalid buffer pointer"),

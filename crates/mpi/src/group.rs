@@ -101,7 +101,7 @@ impl Group {
         self.members.len()
     }
 
-    /// Returns true if it has no members.
+    /// Returns true if the group has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }

@@ -112,7 +112,7 @@ impl Request {
         Self::new(comm, State::Persistent(Box::new(Persistent { again, active: None })))
     }
 
-    /// Returns its communicator, whose error handler gets its errors.
+    /// Returns the request's communicator, whose error handler gets its errors.
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         self.comm.as_ref()
     }
@@ -130,14 +130,14 @@ impl Request {
         }
     }
 
-    /// Returns true if it is a successful message and may be dropped under any lock: its communicator has
-    /// other references.
+    /// Returns true if the request is a successful message that may be dropped under any lock, since its
+    /// communicator has other references.
     pub fn is_plain(&self) -> bool {
         let lives_on = self.comm.as_ref().is_none_or(|comm| Arc::strong_count(comm) > 1);
         lives_on && matches!(self.state, State::Sent | State::Received(_))
     }
 
-    /// Returns true if it was started and its result was not taken.
+    /// Returns true if the request was started and its result was not taken.
     pub fn is_active(&self) -> bool {
         match &self.state {
             State::Over => false,
@@ -219,7 +219,7 @@ impl Request {
         }
     }
 
-    /// Returns true if its result is an error that leaves it pending: it may be waited for again.
+    /// Returns true if the request's result is an error that leaves it pending: it may be waited for again.
     pub fn is_in_doubt(&self) -> bool {
         matches!(self.active().state, State::InDoubt(..))
     }
@@ -228,7 +228,7 @@ impl Request {
         self.comm.as_ref().map_or(Status::EMPTY, |comm| comm.status(status))
     }
 
-    /// Returns true if it has completed and its result was not taken.
+    /// Returns true if the request has completed and its result was not taken.
     pub fn is_ended(&self) -> bool {
         match &self.active().state {
             State::Sent | State::Received(_) | State::Ended(_) | State::InDoubt(..) => true,

@@ -70,7 +70,7 @@ impl Session {
         &self.world
     }
 
-    /// Returns its memory for buffered sends, for communicators made from its groups.
+    /// Returns the session's memory for buffered sends, for communicators made from its groups.
     pub fn attachment(&self) -> &Attachment {
         &self.derived.attachment
     }
@@ -92,23 +92,23 @@ impl Session {
         Ok(info)
     }
 
-    /// Returns its number in the C interface.
+    /// Returns the session's number in the C interface.
     pub fn number(&self) -> usize {
         // Relaxed: set before another thread can know the session.
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Sets its number in the C interface.
+    /// Sets the session's number in the C interface.
     pub fn set_number(&self, number: usize) {
         self.number.store(number, Ordering::Relaxed);
     }
 
-    /// Returns its error handler.
+    /// Returns the session's error handler.
     pub fn errhandler(&self) -> Arc<Errhandler> {
         self.errhandler.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets its error handler.
+    /// Sets the session's error handler.
     pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
         *self.errhandler.lock().unwrap_or_else(PoisonError::into_inner) = errhandler;
     }

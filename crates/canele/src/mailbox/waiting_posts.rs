@@ -15,7 +15,7 @@ use crate::{Error, Message, Rank};
 pub struct Post {
     pub from: Rank,
     pub bytes: Store,
-    /// True if its slot is not given back yet.
+    /// True if the post's slot is not given back yet.
     pub held: bool,
 }
 
@@ -34,7 +34,7 @@ impl Post {
 pub struct Waiting {
     pub from: Rank,
     pub arrived: Option<Arrived>,
-    /// True if its slot is not given back yet.
+    /// True if the post's slot is not given back yet.
     pub held: bool,
 }
 

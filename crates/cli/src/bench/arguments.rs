@@ -44,7 +44,7 @@ pub enum Bench {
 }
 
 impl Bench {
-    /// Returns true if it compares strategies.
+    /// Returns true if the benchmark compares strategies.
     pub fn is_experiment(self) -> bool {
         matches!(self, Bench::Dsm | Bench::Flows | Bench::Priority | Bench::Rails)
     }

@@ -63,7 +63,7 @@ impl PythonProgram {
         }
     }
 
-    /// Returns true if its text or arguments contain the name.
+    /// Returns true if the program's text or arguments contain the name.
     pub fn names_mpi4py(&self) -> bool {
         let names = |text: &[u8]| text.windows(6).any(|part| part == b"mpi4py");
         match &self.code {

@@ -77,7 +77,7 @@ pub struct LocalRank {
     listens: bool,
     /// The log of its events, if it is traced.
     pub log: Option<LogReader>,
-    /// True if it was asked for its links and has not answered.
+    /// True if the rank was asked for its links and has not answered.
     asked: bool,
 }
 

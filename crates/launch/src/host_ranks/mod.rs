@@ -205,7 +205,7 @@ impl HostRanks {
         self.local_ranks.has(rank)
     }
 
-    /// Returns true if it has reported its end.
+    /// Returns true if the host has reported its end.
     pub fn is_over(&self) -> bool {
         self.over
     }

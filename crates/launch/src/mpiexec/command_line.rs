@@ -105,7 +105,7 @@ struct Reader<'a, F> {
     words: std::slice::Iter<'a, OsString>,
     variable: &'a F,
     several: bool,
-    /// True if it is not the first program.
+    /// True if the program is not the first program.
     further: bool,
     ranks: Option<u32>,
 }

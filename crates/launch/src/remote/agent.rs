@@ -48,14 +48,14 @@ pub struct Agent {
     ranks: RankSet,
     /// Ranks that it was told to start later.
     spawned: HashSet<u32>,
-    /// True if its host had no ranks at the start of the job.
+    /// True if the agent's host had no ranks at the start of the job.
     pub(super) is_later: bool,
     /// Orders for it until it has its task.
     waiting: Vec<Order>,
     /// The command that started its shell.
     command: String,
     secret: Secret,
-    /// True if its shell was started.
+    /// True if the agent's shell was started.
     pub(super) has_shell: bool,
     pub(super) up: Option<Inflow>,
     pub(super) down: Option<Outflow>,
@@ -295,7 +295,7 @@ impl Agent {
         Report::Remarked { bytes: std::mem::take(&mut self.remarks) }
     }
 
-    /// Returns true if its preamble or the interfaces of its host have not come.
+    /// Returns true if the agent's preamble or the interfaces of its host have not come.
     pub fn has_not_answered(&self) -> bool {
         matches!(self.state, State::Starting | State::Greeting)
             || self.state == State::Ready && self.found.is_none()

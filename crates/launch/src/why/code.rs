@@ -36,7 +36,7 @@ struct Frame {
     function: Option<String>,
     file: Option<String>,
     line: Option<u32>,
-    /// True if its module is the library.
+    /// True if the frame's module is the library.
     is_in_library: bool,
 }
 

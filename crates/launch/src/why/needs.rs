@@ -14,9 +14,9 @@ use canele_control::{ThreadWait, UnexpectedMessage, WaitCollective, WaitOperatio
 pub struct RankFacts<'a> {
     /// The number of the rank.
     pub rank: u32,
-    /// True if it has finished or ended: it does nothing more.
+    /// True if the rank has finished or ended: it does nothing more.
     pub is_gone: bool,
-    /// True if it has called `MPI_Finalize`: it waits for the others and sends them nothing more.
+    /// True if the rank has called `MPI_Finalize`: it waits for the others and sends them nothing more.
     pub is_finalizing: bool,
     /// The waits of its waiting threads.
     pub waits: Vec<&'a ThreadWait>,

@@ -14,7 +14,7 @@ pub trait Resolved: Sized {
     /// programs alternate between.
     fn place(arguments: Self::Arguments) -> usize;
 
-    /// Returns true if it is the result for these arguments.
+    /// Returns true if the value is the result for these arguments.
     fn is_of(&self, arguments: Self::Arguments) -> bool;
 
     /// Resolves the arguments; returns none if the short path does not support them.

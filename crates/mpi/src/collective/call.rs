@@ -162,7 +162,7 @@ impl Call {
         Ok(check::request(comm, exchange, pending, Box::new(running)))
     }
 
-    /// Makes a persistent request of it.
+    /// Makes a persistent request of the call.
     ///
     /// # Errors
     /// Fails if the root or a neighbour does not exist, or the job is over.

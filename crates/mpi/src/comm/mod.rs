@@ -201,12 +201,12 @@ impl Comm {
         self.flow
     }
 
-    /// Returns its attributes.
+    /// Returns the communicator's attributes.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
 
-    /// Returns its own memory for buffered sends.
+    /// Returns the communicator's own memory for buffered sends.
     pub fn attachment(&self) -> &Attachment {
         &self.attachment
     }
@@ -233,7 +233,7 @@ impl Comm {
         self.shared.allocated.lend_mut(data)
     }
 
-    /// Returns its topology, if any.
+    /// Returns the communicator's topology, if any.
     pub fn topology(&self) -> Option<&Topology> {
         self.topology.as_ref()
     }
@@ -285,13 +285,13 @@ impl Comm {
         self.peers().rank_of(rank)
     }
 
-    /// Returns its number in the C interface.
+    /// Returns the communicator's number in the C interface.
     pub fn number(&self) -> usize {
         // Relaxed: set before another thread can know the communicator.
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Sets its number in the C interface.
+    /// Sets the communicator's number in the C interface.
     pub fn set_number(&self, number: usize) {
         self.number.store(number, Ordering::Relaxed);
     }
@@ -347,12 +347,12 @@ impl Comm {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns its error handler.
+    /// Returns the communicator's error handler.
     pub fn errhandler(&self) -> Arc<Errhandler> {
         self.kept().errhandler.clone()
     }
 
-    /// Sets its error handler.
+    /// Sets the communicator's error handler.
     pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
         self.kept().errhandler = errhandler;
     }

@@ -3,12 +3,12 @@
 use super::Comm;
 
 impl Comm {
-    /// Returns its name; empty if it has none.
+    /// Returns the communicator's name; empty if it has none.
     pub fn name(&self) -> String {
         self.kept().name.clone()
     }
 
-    /// Sets its name.
+    /// Sets the communicator's name.
     pub fn set_name(&self, name: &str) {
         name.clone_into(&mut self.kept().name);
         self.name_flows(name);

@@ -71,7 +71,7 @@ macro_rules! basics {
             /// All datatypes, in the order of their handles in the standard ABI.
             pub const ALL: &'static [Basic] = &[$(Basic::$variant),*];
 
-            /// Returns its name in the standard; the primary one if there is a synonym.
+            /// Returns the datatype's name in the standard; the primary one if there is a synonym.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Basic::$variant => $name,)*
@@ -85,7 +85,7 @@ macro_rules! basics {
                 }
             }
 
-            /// Returns its kind.
+            /// Returns the datatype's kind.
             pub const fn kind(self) -> BasicKind {
                 match self {
                     $(Basic::$variant => $kind,)*
@@ -170,7 +170,7 @@ basics! {
 }
 
 impl Basic {
-    /// Returns its alignment in bytes.
+    /// Returns the datatype's alignment in bytes.
     pub const fn alignment(self) -> usize {
         match self.kind() {
             Complex(format) => format.size(),

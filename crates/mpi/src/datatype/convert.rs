@@ -140,7 +140,7 @@ impl Basic {
         }
     }
 
-    /// Returns its size in the representation "external32", in bytes.
+    /// Returns the datatype's size in the representation "external32", in bytes.
     pub const fn external_size(self) -> usize {
         match self.codes() {
             (one, None) => one.external_size(),

@@ -160,7 +160,7 @@ impl Datatype {
         Error::new(Class::Datatype, text)
     }
 
-    /// Returns its name, or its constructor.
+    /// Returns the datatype's name, or its constructor.
     fn described(&self) -> String {
         match self.name() {
             name if name.is_empty() => format!("made by {:?}", self.combiner()),
@@ -283,33 +283,33 @@ impl Datatype {
         whole.checked_add(self.map.elements.bytes_of(elements % self.elements()))
     }
 
-    /// Returns its constructor call.
+    /// Returns the datatype's constructor call.
     pub fn envelope(&self) -> &Envelope {
         &self.envelope
     }
 
-    /// Returns the constructor that made it.
+    /// Returns the constructor that made the datatype.
     pub fn combiner(&self) -> Combiner {
         self.envelope.combiner
     }
 
-    /// Returns true if it is predefined and has a name.
+    /// Returns true if the datatype is predefined and has a name.
     pub fn is_named(&self) -> bool {
         self.combiner() == Combiner::Named
     }
 
-    /// Returns true if it is predefined, named or not; then it cannot be freed.
+    /// Returns true if the datatype is predefined, named or not; then it cannot be freed.
     pub fn is_predefined(&self) -> bool {
         use Combiner::{F90Complex, F90Integer, F90Real, Named, ValueIndex};
         matches!(self.combiner(), Named | F90Real | F90Complex | F90Integer | ValueIndex)
     }
 
-    /// Returns its name; empty for a derived datatype without one.
+    /// Returns the datatype's name; empty for a derived datatype without one.
     pub fn name(&self) -> String {
         self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets its name.
+    /// Sets the datatype's name.
     pub fn set_name(&self, name: &str) {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name.to_owned();
     }

@@ -51,7 +51,7 @@ impl Datatype {
         }
     }
 
-    /// Returns its basic datatype, if it is predefined and not an unnamed pair.
+    /// Returns the datatype's basic datatype, if it is predefined and not an unnamed pair.
     pub fn as_basic(&self) -> Option<Basic> {
         self.uniform()
             .filter(|_| self.is_predefined() && self.combiner() != Combiner::ValueIndex)

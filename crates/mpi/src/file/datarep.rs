@@ -28,7 +28,7 @@ pub enum Datarep {
 
 /// A data representation that the program registered.
 pub trait Representation: Send + Sync {
-    /// Returns its name.
+    /// Returns the representation's name.
     fn name(&self) -> &str;
     /// Returns the size of a basic datatype in the file, in bytes.
     ///
@@ -60,7 +60,7 @@ impl Datarep {
         })
     }
 
-    /// Returns its name.
+    /// Returns the representation's name.
     pub fn name(&self) -> &str {
         match self {
             Self::Native => "native",

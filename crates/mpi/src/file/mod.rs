@@ -108,12 +108,12 @@ impl File {
         self.comm.group()
     }
 
-    /// Returns its access mode.
+    /// Returns the file's access mode.
     pub fn amode(&self) -> Amode {
         self.amode
     }
 
-    /// Returns its name.
+    /// Returns the file's name.
     pub fn path(&self) -> &Path {
         &self.path
     }

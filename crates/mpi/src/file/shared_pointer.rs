@@ -66,12 +66,12 @@ impl SharedPointer {
         }
     }
 
-    /// Returns its value.
+    /// Returns the pointer's value.
     pub fn get(&self, comm: &Comm) -> Result<u64> {
         self.add(comm, 0)
     }
 
-    /// Sets it; only the first member calls this.
+    /// Sets the pointer; only the first member calls this.
     pub fn set(&self, value: u64) -> Result<()> {
         let word = match self {
             Self::Own(word) => Some(word),

@@ -53,7 +53,7 @@ pub(crate) struct ArenaPiece {
 }
 
 impl ArenaPiece {
-    /// Returns its address in this process.
+    /// Returns the piece's address in this process.
     pub fn address(&self) -> *mut u8 {
         self.region.address().wrapping_add(self.offset)
     }

@@ -57,7 +57,7 @@ impl BuiltIn {
         BuiltIn::NoOp,
     ];
 
-    /// Returns its name in the standard, and the elements for which it is defined.
+    /// Returns the operation's name in the standard, and the elements for which it is defined.
     pub fn text(self) -> (&'static str, &'static str) {
         let (ordered, arithmetic) =
             ("integers and floating-point numbers", "integers, floating-point and complex numbers");

@@ -62,7 +62,7 @@ enum PartState {
 struct PartGroup {
     /// Number of its partitions that are not ready.
     left: usize,
-    /// True if its partitions are sent one by one.
+    /// True if the group's partitions are sent one by one.
     is_split: bool,
 }
 

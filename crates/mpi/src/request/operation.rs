@@ -48,11 +48,11 @@ pub trait Foreign: Send + Sync {
     fn complete(&self) -> Result<()> {
         Err(Error::new(Class::Request, "the request is none that the program completes by itself"))
     }
-    /// Returns true if only the program can complete it.
+    /// Returns true if only the program can complete the operation.
     fn is_ended_by_program(&self) -> bool {
         false
     }
-    /// Returns true if it is complete.
+    /// Returns true if the operation is complete.
     fn is_complete(&self) -> bool;
     /// Returns the status of the completed operation.
     ///

@@ -74,7 +74,7 @@ impl ControlVariable {
         Self { row, description, enumeration }
     }
 
-    /// Returns its name, that of the tunable.
+    /// Returns the variable's name, that of the tunable.
     pub fn name(&self) -> &'static str {
         self.row.name
     }
@@ -88,7 +88,7 @@ impl ControlVariable {
         }
     }
 
-    /// Returns its scope.
+    /// Returns the variable's scope.
     pub fn scope(&self) -> ControlScope {
         match self.row.settable() {
             Settable::Never => ControlScope::Constant,
@@ -97,7 +97,7 @@ impl ControlVariable {
         }
     }
 
-    /// Returns its audience: words and texts change visible behaviour, numbers change performance.
+    /// Returns the variable's audience: words and texts change visible behaviour, numbers change performance.
     pub fn verbosity(&self) -> Verbosity {
         match self.representation() {
             Representation::Choice | Representation::Text => Verbosity::UserBasic,
@@ -106,7 +106,7 @@ impl ControlVariable {
         }
     }
 
-    /// Returns its value in force.
+    /// Returns the variable's value in force.
     ///
     /// # Errors
     /// Fails if an environment variable has an invalid value.
@@ -125,7 +125,7 @@ impl ControlVariable {
         })
     }
 
-    /// Sets its value, for the start of this rank or from now on.
+    /// Sets the variable's value, for the start of this rank or from now on.
     ///
     /// # Errors
     /// Fails if it cannot be set, cannot be set any more, or cannot have this value.

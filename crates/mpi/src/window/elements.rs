@@ -93,7 +93,7 @@ pub enum WordChange {
 }
 
 impl Accumulation {
-    /// Returns its change of single elements.
+    /// Returns the operation's change of single elements.
     ///
     /// # Errors
     /// Fails if the operation is not defined for the elements.
@@ -125,7 +125,7 @@ impl ElementChange {
         !matches!(self.rule, Rule::Keep)
     }
 
-    /// Returns its change of words, if that is one instruction with an operand of the origin.
+    /// Returns the operation's change of words, if that is one instruction with an operand of the origin.
     pub fn of_words(self) -> Option<WordChange> {
         match self.rule {
             Rule::Add if self.bytes == WORD => Some(WordChange::Add),

@@ -190,17 +190,17 @@ impl Win {
         &self.part.unit
     }
 
-    /// Returns its name; empty if it has none.
+    /// Returns the window's name; empty if it has none.
     pub fn name(&self) -> String {
         self.kept().name.clone()
     }
 
-    /// Sets its name.
+    /// Sets the window's name.
     pub fn set_name(&self, name: &str) {
         name.clone_into(&mut self.kept().name);
     }
 
-    /// Returns its attributes.
+    /// Returns the window's attributes.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }

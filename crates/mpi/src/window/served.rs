@@ -39,7 +39,7 @@ const HEAD: usize = 24;
 const UNKNOWN: u16 = 1 << 15;
 
 impl Accumulation {
-    /// Returns its wire numbers.
+    /// Returns the operation's wire numbers.
     fn numbers(self) -> ElementOperation {
         let element = self.element.map_or(UNKNOWN | self.bytes as u16, |element| element as u16);
         ElementOperation { op: self.op as u16, element, element_bytes: self.bytes, fetch_op: self.fetch_op() }

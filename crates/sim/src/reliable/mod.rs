@@ -53,7 +53,7 @@ pub struct Reliable<R> {
 struct Link {
     outgoing: Outgoing,
     incoming: Incoming,
-    /// True if its peer takes nothing any more.
+    /// True if the link's peer takes nothing any more.
     lost: bool,
 }
 

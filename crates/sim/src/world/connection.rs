@@ -71,7 +71,7 @@ impl Connection {
         self.lost.get()
     }
 
-    /// Returns true if it ended because a rank has finished.
+    /// Returns true if the connection ended because a rank has finished.
     pub fn is_finished(&self) -> bool {
         self.finished.get()
     }

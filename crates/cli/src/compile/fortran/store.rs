@@ -63,7 +63,7 @@ impl ModuleStore {
         ModuleStore { folder, user: None }
     }
 
-    /// Returns its folder.
+    /// Returns the store's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -59,7 +59,7 @@ impl Record {
         self.words[NUMBER]
     }
 
-    /// Returns its bytes.
+    /// Returns the record's bytes.
     pub fn encode(&self) -> [u8; RECORD] {
         let mut bytes = [0; RECORD];
         let (words, text) = bytes.split_at_mut(8 * WORDS);

@@ -29,7 +29,7 @@ pub enum ElementKind {
 }
 
 impl ElementKind {
-    /// Returns its size, which is also its alignment, in bytes.
+    /// Returns the element's size, which is also its alignment, in bytes.
     pub const fn size(self) -> usize {
         match self {
             Self::Int | Self::Unsigned => 4,
@@ -109,7 +109,7 @@ const RANK_DIED: usize = 2;
 const PROTOCOL_CHOSEN: usize = 3;
 
 impl EventKind {
-    /// Returns its meaning, and that of the numbers in its elements.
+    /// Returns the kind's meaning, and that of the numbers in its elements.
     pub fn description(&self) -> String {
         if self.name != TABLE[PROTOCOL_CHOSEN].name {
             return self.doc.to_owned();
@@ -157,7 +157,7 @@ impl Raised {
         }
     }
 
-    /// Returns its elements, each with its representation.
+    /// Returns the event's elements, each with its representation.
     pub fn elements(&self) -> impl Iterator<Item = (ElementKind, u64)> {
         TABLE[self.kind].elements.iter().map(|element| element.kind).zip(self.values)
     }

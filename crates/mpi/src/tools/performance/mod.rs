@@ -32,22 +32,22 @@ const MARKS: [(Counter, Counter); 2] =
     [(Counter::UnexpectedMost, Counter::UnexpectedHeld), (Counter::CreditMost, Counter::CreditHeld)];
 
 impl PerformanceVariable {
-    /// Returns its name, that of the counter.
+    /// Returns the variable's name, that of the counter.
     pub fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// Returns its unit and meaning.
+    /// Returns the variable's unit and meaning.
     pub fn description(&self) -> String {
         format!("{} {}", self.0.unit, self.0.doc)
     }
 
-    /// Returns its class.
+    /// Returns the variable's class.
     pub fn class(&self) -> CounterClass {
         self.0.class
     }
 
-    /// Returns its audience.
+    /// Returns the variable's audience.
     pub fn verbosity(&self) -> Verbosity {
         match self.class() {
             CounterClass::HighWatermark | CounterClass::Timer => Verbosity::UserBasic,
@@ -56,7 +56,7 @@ impl PerformanceVariable {
         }
     }
 
-    /// Returns true if it always counts and cannot be started, stopped, written or reset.
+    /// Returns true if the variable always counts and cannot be started, stopped, written or reset.
     pub fn is_continuous(&self) -> bool {
         match self.class() {
             CounterClass::Level | CounterClass::Size => true,

@@ -44,7 +44,7 @@ impl Handle {
         self.variable.class() == CounterClass::HighWatermark
     }
 
-    /// Returns its value now.
+    /// Returns the handle's value now.
     fn value(&self, reading: &CounterReading) -> u64 {
         match self.variable.is_continuous() {
             true => reading.of_counter(self.counter()),
