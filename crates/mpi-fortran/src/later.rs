@@ -37,7 +37,7 @@ unsafe impl Send for Later {}
 
 /// `MPI_COMM_NULL`.
 const COMM_NULL: c_int = 0x100;
-/// What a place may hold until C writes the handle. Some libraries write the null handle first.
+/// The values that a place may hold until C writes the handle. Some libraries write the null handle first.
 const NOTHING: [Handle; 2] = [0, COMM_NULL as Handle];
 
 /// Returns a place for a handle that C writes when a request completes.

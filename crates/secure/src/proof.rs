@@ -19,8 +19,8 @@ pub const fn flight_length(hello: usize) -> usize {
     NONCE + hello + TAG
 }
 
-/// What a connection is for, and the data about it that both ends know. Each end builds the prologue itself
-/// and never sends it.
+/// The purpose of a connection, and the data about it that both ends know. Each end builds the prologue
+/// itself and never sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prologue(Vec<u8>);
 

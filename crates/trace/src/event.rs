@@ -93,7 +93,7 @@ impl EventKind {
     ];
 }
 
-/// How a message travels: the variant of events of messages.
+/// The protocol by which a message travels: the variant of events of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum MessageVariant {
@@ -156,7 +156,7 @@ impl MessageVariant {
     }
 }
 
-/// What a thread waits for: the variant of [`EventKind::WaitBegin`].
+/// The kind of operation that a thread waits for: the variant of [`EventKind::WaitBegin`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum WaitKind {
@@ -185,7 +185,7 @@ impl WaitKind {
     }
 }
 
-/// How memory of another rank is accessed: the variant of [`EventKind::Accessed`].
+/// The way in which memory of another rank is accessed: the variant of [`EventKind::Accessed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum AccessRoute {

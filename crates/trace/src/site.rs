@@ -61,7 +61,7 @@ pub(crate) struct ThreadState {
     has_site: Cell<bool>,
 }
 
-/// Whether a call site is recorded with an event, and in which order.
+/// The order of an event and the call site recorded with it, if one is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SiteOrder {
     Never,

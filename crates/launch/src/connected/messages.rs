@@ -91,7 +91,7 @@ pub enum ToJob {
         /// The rank.
         by: u32,
     },
-    /// That rank no longer waits.
+    /// The rank that asked no longer waits for this ticket.
     Abandon {
         /// The ticket of the request.
         ticket: u64,

@@ -1,4 +1,4 @@
-//! What happens to the resources of requests that start, complete or are freed.
+//! The resources of requests when these start, complete or are freed.
 
 use core::ffi::c_int;
 

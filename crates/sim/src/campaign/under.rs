@@ -17,7 +17,7 @@ use canele_rail::{
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::SegmentError;
 
-/// What happens to packets on the rail.
+/// The fate of packets on the rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packets {
     /// All packets arrive unchanged.

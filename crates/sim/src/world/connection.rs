@@ -88,7 +88,7 @@ impl Connection {
     }
 }
 
-/// When a connection is lost.
+/// The moment at which a connection is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     /// The connection is lost at this time.
@@ -106,7 +106,8 @@ pub struct Cut {
     pub network: u8,
     /// The two ranks.
     pub ends: [Rank; 2],
-    /// When the connection is lost. Packets and bytes are counted from the call of [`super::World::cut`].
+    /// The moment at which the connection is lost. Packets and bytes are counted from the call of
+    /// [`super::World::cut`].
     pub when: When,
     /// For each end, the time from the loss until that end notices it. An end with `None` notices when the
     /// other end opens the next connection, or when it is asked to close its end.
