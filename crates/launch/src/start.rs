@@ -197,8 +197,9 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     Ok(Described { plan, claims, remark, info, tunables, shell, files, trace: trace.transpose()? })
 }
 
-/// Returns the number of lanes that a rank may have, if each host has as many processors as this one and
-/// binds its ranks in the same way. `binding` is that of this host's ranks. Other hosts choose theirs later.
+/// Returns the number of lanes that a rank may have. It assumes that each host has as many processors as this
+/// one and binds its ranks in the same way. `binding` is that of this host's ranks. Other hosts choose theirs
+/// later.
 fn most_lanes(hosts: &[Host], bind: &BindPolicy, binding: &Binding) -> u8 {
     let most_ranks = hosts.iter().map(|host| host.ranks).max().unwrap_or(0);
     let of_policy = || bind.fewest_processors(&Topology::discover().ok()?, most_ranks);

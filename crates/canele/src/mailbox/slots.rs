@@ -112,8 +112,8 @@ impl Slots {
         if posted & CLOSED != 0 { Err(Error::Closed(self.owner)) } else { Ok(false) }
     }
 
-    /// Gives back a slot that `me` took for a message that could not be sent, because the owner is gone or
-    /// accepts no messages of `me`.
+    /// Gives back a slot that `me` took for a message that could not be sent. The owner is gone or accepts no
+    /// messages of `me`.
     #[cold]
     pub fn give_up(&self, me: Rank) {
         // This order, with Release, keeps taken slots noted. If another rank has died and the owner reads

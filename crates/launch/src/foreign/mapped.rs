@@ -52,8 +52,8 @@ impl KnownLibraries {
         is_own
     }
 
-    /// Returns the process of a rank, or one below it that no other launcher has started, if it has mapped
-    /// another MPI and nothing of Canelé.
+    /// Returns the first process of a rank that has mapped another MPI and nothing of Canelé. The processes
+    /// below the rank count, too, unless another launcher has started them.
     pub fn foreign_process(&mut self, rank: u32) -> Option<Foreign> {
         let place = launcher_variables(rank);
         let mut waiting = vec![rank];

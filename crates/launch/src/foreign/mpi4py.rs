@@ -68,8 +68,8 @@ pub fn mpi4py_of(python: &Path) -> Option<Mpi4py> {
     })
 }
 
-/// Returns the text about a job none of whose ranks has joined, if one of its programs runs in a Python whose
-/// mpi4py is for another MPI. If the job has not failed, the program must name mpi4py.
+/// Returns a text about a job that no rank has joined, if a Python of one of its programs has mpi4py for
+/// another MPI. If the job has not failed, the program must name mpi4py.
 pub fn text(plan: &Plan, has_failed: bool) -> Option<String> {
     let mut environment = plan.environment.clone();
     installation::add_library_path(&mut environment);

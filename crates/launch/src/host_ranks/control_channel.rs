@@ -1,5 +1,5 @@
-//! The host's end of the control socket of a rank, or of one of its lanes, with the messages that the rank
-//! has not read yet.
+//! The host's end of a control socket of a rank or of one of its lanes, with the messages that the rank has
+//! not read.
 //!
 //! Owns the queue. Never waits for the rank: while too many messages are queued, messages of the rank are not
 //! read. So a rank that asks without reading the answers fills only its own socket.

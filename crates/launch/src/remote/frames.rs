@@ -17,8 +17,8 @@ use super::chunks::{self, ChunkKind, ChunkRole};
 use super::greeting::{FLIGHT, MAGIC, PREAMBLE, Version};
 use crate::events::{Events, Ready, Source};
 
-/// The longest message in bytes. The longest are a task with its command lines, which the system limits to
-/// less, and the counters and links of all ranks of a host.
+/// The longest message in bytes. Two kinds of messages are the longest: a task with its command lines, which
+/// the system limits, and the counters and links of all ranks of a host.
 const MAX_FRAME: usize = 16 << 20;
 /// The number of bytes that proves that an incomplete chunk is under way. The beats within the time of
 /// silence have fewer.

@@ -75,8 +75,8 @@ pub unsafe extern "C" fn canele_fort_complete(
 }
 
 /// Writes the copies back if the request is complete, and returns the resources to the table if it keeps its
-/// handle. A request that keeps its handle is queried only if the call was a query, since a query would raise
-/// the error of a failed request.
+/// handle. A request that keeps its handle is queried only if the call was a query. Otherwise the query would
+/// raise the error of a failed request.
 fn put_back(request: Handle, mut resources: RequestResources, keeps_its_handle: bool, asks: bool) {
     if !keeps_its_handle || (asks && is_complete(request)) {
         resources.write_back();

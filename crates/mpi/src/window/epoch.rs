@@ -69,8 +69,8 @@ impl Win {
         Ok(to)
     }
 
-    /// Returns true if accesses are permitted by a fence after which some were made, by a lock on all
-    /// targets, or by an epoch for this target.
+    /// Returns true if this process may access the target without further steps. A fence with an access
+    /// since, a lock on all targets or an epoch for this target permits it.
     #[inline(always)]
     pub(super) fn may_access(&self, to: &WinTarget) -> bool {
         if self.epoch.load(Relaxed) & (FENCE | LOCK_ALL) != 0 {

@@ -7,9 +7,9 @@ pub const SUMS: usize = 700;
 /// The number of bytes that each rank alone puts and gets.
 pub const AREA: usize = 30_000;
 
-/// The index of the word that ranks fetch and add to. The next constants are the indices of the word that
-/// ranks replace, of the word that the lock protects, and of the first word whose order matters. There is one
-/// of the last kind for each origin.
+/// The index of the word that ranks fetch and add to. The next constants are the indices of three more words:
+/// one that ranks replace, one that the lock protects, and the first whose order matters. There is one of the
+/// last kind for each origin.
 pub const FETCHED: usize = 0;
 pub const REPLACED: usize = 1;
 pub const LOCKED: usize = 2;
