@@ -22,7 +22,7 @@ pub struct DemoArguments {
     command: Vec<OsString>,
 }
 
-/// The one option that belongs to `canele demo` rather than to the program, wherever it stands.
+/// The one option that is not the program's, wherever it stands.
 #[derive(Debug, clap::Args)]
 struct Size {
     /// Number of ranks, before or after the program's name [default: one for each processor, at most 4]
@@ -30,7 +30,7 @@ struct Size {
     ranks: Option<u32>,
 }
 
-/// The collection of that option's words from the command line.
+/// That option alone, as it is collected from the command line.
 #[derive(Debug, Parser)]
 #[command(name = "canele demo", override_usage = USAGE)]
 struct Collected {
