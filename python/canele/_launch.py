@@ -51,7 +51,7 @@ class Launch:
         """Starts the launcher. A thread of this object calls `on_end` with each rank that the launcher reports as failed."""
         # In a group of its own: an interrupt from the keyboard is this process's, which decides what becomes of the job.
         self._process = subprocess.Popen(
-            [find_command(), "run", *options, *program],
+            [find_command(), "run", "--end-with", str(os.getpid()), *options, *program],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, process_group=0,
         )
         self._on_end = on_end

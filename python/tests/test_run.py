@@ -163,6 +163,12 @@ class Scripts(AloneTest):
         self.assertEqual(python("-m", "canele", "run", "-n1", self.script, "5", check=False).returncode, 5)
         self.assertIn(canele.__version__, python("-m", "canele", "--version").stdout)
 
+    def test_nothing_is_left_of_a_program_that_is_killed(self):
+        self.script.write_text("import time, canele\nwith canele.Job() as job: time.sleep(600)\n")
+        with started(f"import canele; canele.run({str(self.script)!r}, 2)", stderr=subprocess.DEVNULL) as program:
+            wait_until(lambda: len(processes()) >= 5, "the ranks")
+            program.kill()
+
     def test_without_the_command_the_error_names_the_places(self):
         done = python("-m", "canele", "info", env=os.environ | {"PATH": "/nowhere"}, check=False)
         if done.returncode:

@@ -58,6 +58,9 @@ pub struct RunArguments {
     /// End the job after this many seconds, with exit status 124, and tell what its ranks wait for
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
+    /// End the job when this process of this host ends: for a program that starts a job and may be killed
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub end_with: Option<u32>,
     /// Start each line of output with its rank, as `[3] `, or with this text, in which %r is the rank, %h the host and %t the time in seconds
     #[arg(long, value_name = "TEXT", num_args = 0..=1, require_equals = true, default_missing_value = "[%r] ")]
     pub label: Option<Pattern>,
@@ -188,6 +191,7 @@ impl RunArguments {
             universe: self.universe.or(slots),
             on_failure: self.on_failure.into(),
             timeout: self.timeout,
+            end_with: self.end_with,
             print: self.print()?,
             input: self.stdin.clone().unwrap_or_default(),
             report_exits: self.report_exits,
@@ -263,6 +267,7 @@ impl RunArguments {
             initial_errhandler: None,
             foreign: None,
             timeout: None,
+            end_with: None,
             label: None,
             timestamp: false,
             output_directory: None,

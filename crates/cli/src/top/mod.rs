@@ -48,7 +48,8 @@ const EXAMPLES: &str = "Examples:
   canele top --json | jq .        the same as data, a line per second
 
 Keys: q ends it, r, w, m sort by rank, by waiting, by what is moved; arrows, Page up and Page down scroll.
-Waiting is the share of time in which a rank waited in the library; a rank that does not come by the library shows no figures.";
+Waiting is the share of time in which a rank waited in the library; a rank that does not call the library shows no figures. Copied is the part
+of the received bytes that one copy has moved, from the memory of one rank into that of the other. Lanes are shown where a rank has several.";
 
 /// Parses a number of seconds.
 fn pause(text: &str) -> Result<Duration, String> {
