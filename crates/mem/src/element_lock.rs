@@ -1,4 +1,5 @@
-//! Excludes threads that change single elements of shared memory from one that changes a long run of them.
+//! Mutual exclusion between threads that change single elements of shared memory and a thread that changes a
+//! long run of them.
 //!
 //! Owns the protocol. Its words lie in memory that all processes concerned have mapped. A single element is
 //! changed by an atomic operation, between an announcement and its end. A long run is changed by plain loops,

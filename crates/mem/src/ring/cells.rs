@@ -318,7 +318,7 @@ impl Consumer {
         if next >= self.stop {
             return false;
         }
-        let inline = self.inline(); // Before the check: its acquire would force a reload.
+        let inline = self.inline(); // Read first: the acquire of `peek` would force a reload.
         let Peek::Cell(first, second) = self.peek() else { return false };
         let taken = take.accept(first, second, inline);
         if taken {
