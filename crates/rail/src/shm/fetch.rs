@@ -152,13 +152,13 @@ pub struct Offers {
     interval: u32,
     /// Number of messages offered outside of trials.
     offered: u32,
-    /// The next message goes through the ring.
+    /// True if the next message goes through the ring.
     skip: bool,
 }
 
 impl Offers {
-    /// Makes the state before any message. `shared`: both ends share processors, so copies do not run in
-    /// parallel.
+    /// Makes the state before any message. `shared` is true if both ends share processors, so that copies do
+    /// not run in parallel.
     pub fn new(how: SingleCopy, shared: bool) -> Self {
         let (long, slower) = if shared { (LEAST - 1, SLOWER_SHARED) } else { (CLASSES[2], SLOWER) };
         Self {

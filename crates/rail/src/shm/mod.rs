@@ -77,10 +77,10 @@ pub struct Shm {
     rings: Vec<(Rank, Arc<Memfd>)>,
     /// A bit for each sender that has arrived and is accepted.
     accepted: Vec<u64>,
-    /// Payload rings restart at their start when they are empty.
+    /// True if payload rings restart at their start when they are empty.
     rewinds: bool,
     single_copy: SingleCopy,
-    /// Lines of short packets are moved to the cache that ranks share.
+    /// True if lines of short packets are moved to the cache that ranks share.
     demotes: bool,
     /// The word by which peers check that they access the memory of this process.
     word: Box<u64>,
@@ -88,7 +88,7 @@ pub struct Shm {
     notifications_seen: u32,
     /// The processor that this rank last published.
     processor: Option<u32>,
-    /// The index of the link whose peer is checked last for the processor.
+    /// The index of the link whose peer was checked last for the processor.
     asked: usize,
     /// Regions of this rank and of its peers.
     pub regions: Regions,

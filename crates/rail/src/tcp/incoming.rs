@@ -12,8 +12,9 @@
 //! So the bytes that are moved to its start never exceed those received meanwhile.
 //!
 //! *Direct receive.* While the owner has not decided on a large packet's bulk, no more of it is read. If the
-//! owner saw the packet several times without an answer, the bulk is read here. At the first time the owner
-//! may be about to post the receive, because the message it waited for arrived just before.
+//! owner saw the packet several times without an answer, the bulk is read here. The packet is shown several
+//! times, because the owner may be about to post the receive: the message that it waited for may have arrived
+//! just before.
 
 use canele_mem::buffer::InShare;
 use canele_mem::window::Window;
