@@ -46,7 +46,7 @@ impl Proto {
         any
     }
 
-    /// Takes all packets from a link that brings nothing more: bounded by those that lie there. A rail may
+    /// Takes the remaining packets of a link that brings no new ones. It looks twice, because a rail may
     /// leave out one look.
     pub fn receive_rest<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         while (0..2).any(|_| self.receive_from(rail, link)) {}
@@ -123,7 +123,7 @@ impl Proto {
         let flow = match kind {
             Kind::Short | Kind::Eager | Kind::Rts | Kind::EagerFirst | Kind::Withdraw => {
                 let flow = FlowId(packet.header.flow);
-                // The flow of puts does not exist here either.
+                // A message on the flow of puts is refused, too.
                 if self.flow(flow).is_none() {
                     return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
                 }

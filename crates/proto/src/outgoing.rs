@@ -21,8 +21,8 @@ const LISTED: usize = 64;
 /// The most backlogs that are kept without a peer.
 const SPARE_BACKLOGS: usize = 4;
 
-/// A link that delivers later than twice the time of the best one plus this takes no messages that may go
-/// another way. If an urgent message waits, the bound is the time of the best one plus this.
+/// Limits the delay of a link: a message takes another link if this one delivers later than twice the time of
+/// the best link plus this. If an urgent message waits, the bound is the time of the best link plus this.
 pub(crate) const SLACK_NS: u64 = 20_000;
 
 /// The peers with packets to be sent, and the planning of these packets.

@@ -113,7 +113,7 @@ impl Proto {
     ) -> Option<usize> {
         let peer = self.peers.at_mut(from.peer)?;
         let ReceivePath::Short(link) = peer.receive_path() else { return None };
-        // With the largest such message: the general path returns credit.
+        // The largest such message may make a return of credit due, and the general path returns credit.
         if peer.credit.is_return_near() {
             return None;
         }

@@ -1,8 +1,7 @@
 //! Reordering by sequence number, if the rails of a pair lose the order among its messages.
 //!
 //! Owns both ends' numbers for every flow. Never reads a message. Numbers are given when a message leaves its
-//! backlog,
-//! in the order of its flow; puts and fences have a sequence of their own.
+//! backlog, in the order of its flow; puts and fences have a sequence of their own.
 
 use std::collections::HashMap;
 

@@ -294,7 +294,7 @@ impl Queue {
         self.filled &= !(u8::from(list.first.is_none()) << level);
     }
 
-    /// Returns the next message, with its level as far as that counts among policies.
+    /// Returns the next message, and the level by which it is compared with those of other policies.
     fn next(&self, entries: &Slab<Entry>, by: By) -> Option<(usize, Key)> {
         let most_urgent = self.filled.checked_ilog2()? as usize;
         let head = |level: usize| self.levels[level].first;
@@ -303,7 +303,7 @@ impl Queue {
         }
         let levels = (0..=most_urgent).filter(|level| self.filled >> level & 1 == 1);
         match by {
-            // Mostly all are at one level, unless the strategy has changed.
+            // Usually all messages are at one level, unless the strategy has changed.
             By::Arrival => {
                 let heads = levels.filter_map(head);
                 heads.min_by_key(|key| entries.get(*key).map(|entry| entry.stamp)).map(|key| (0, key))
@@ -316,7 +316,7 @@ impl Queue {
         }
     }
 
-    /// Takes back the count of a message of `level` that comes back.
+    /// Undoes [`Queue::count`] for a message of `level` that is put back.
     fn count_back(&mut self, level: u8) {
         self.passed[..level as usize].iter_mut().for_each(|passed| *passed = passed.saturating_sub(1));
     }

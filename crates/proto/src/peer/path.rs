@@ -230,8 +230,8 @@ impl Peer {
 
     /// Returns true if a message waits that a new one must not overtake.
     fn has_waiting(&self) -> bool {
-        // With several links a strategy is asked while pieces go: another link may be emptier, or the pieces
-        // too long.
+        // While pieces leave over several links, the strategy decides about new messages: another link may be
+        // emptier, or the pieces too long.
         let beside = self.is_numbered() && self.backlog.as_ref().is_some_and(|backlog| backlog.has_streams());
         self.has_messages() || self.has_numbered_waiting() || beside
     }

@@ -102,7 +102,7 @@ pub enum CallEnding {
 pub enum LateAnswer {
     /// The answer is dropped.
     Ignore,
-    /// For a value other than 0 this question is sent, to undo the effect.
+    /// If the answer is not 0, this question is sent to the owner, to undo the effect.
     Undo([u64; 3]),
     /// The next fence reports a refusal.
     Keep,

@@ -70,7 +70,8 @@ impl<E: RmaMemory> Work<'_, E> {
     pub(super) fn access(&mut self, from: Rank, access: ElementAccess, sequence: u32, data: &[u8]) -> Began {
         let key = access.place.key;
         let reads = access.action.reads();
-        // By the settings, which all ranks share: an origin may not know its links yet.
+        // The limit follows from the settings, which all ranks share, because an origin may not know its
+        // links yet.
         let longest = self.proto.settings.eager_bytes.max(LEAST_PIECE);
         let layout_len = access.elements.map_or(0, |elements| usize::from(elements.layout_len));
         // An access longer than any piece comes from no honest rank.
