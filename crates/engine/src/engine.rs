@@ -48,7 +48,7 @@ pub struct Engine {
 pub(crate) type Locked<'a> = Guard<'a, Core>;
 
 impl Engine {
-    /// Joins the job that the environment describes; alone, a job of one rank.
+    /// Joins the job that the environment describes; without one, a job of this rank alone.
     ///
     /// # Errors
     /// Wrong settings, a foreign launcher, no memory.

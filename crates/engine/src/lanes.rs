@@ -6,7 +6,8 @@
 //! ever holds the locks of two lanes.
 //!
 //! *Progress.* A thread that waits looks after the other lanes of its rank now and then. It makes progress on
-//! those without any since its last look. One of the sleeping threads does so as well.
+//! those on which no thread has made progress since its last look. One of the sleeping threads does so as
+//! well.
 
 mod opening;
 mod set;
@@ -249,15 +250,15 @@ impl Engine {
         self.lanes.first.as_ref().unwrap_or(self)
     }
 
-    /// Returns the number of lanes that a rank may have, equal on all ranks of the start: one without a
-    /// launcher.
+    /// Returns the number of lanes that a rank may have, equal on all ranks with which the job started. It is
+    /// 1 without a launcher.
     pub fn most_lanes(&self) -> u8 {
         most_lanes(self.job(), &self.tunables)
     }
 
     /// Makes progress on the other lanes of this rank on which no thread has since the last call. Returns
-    /// true if the waiting threads, here and there, have no processor each. Advances agreements on flows of
-    /// lanes. The caller holds no lane's lock.
+    /// true if the rank has more waiting threads on its lanes than processors. Advances agreements on flows
+    /// of lanes. The caller holds no lane's lock.
     #[cold]
     pub(crate) fn look_after_lanes(&self) -> bool {
         let first = self.first();
@@ -297,9 +298,9 @@ impl Engine {
         self.lanes.open()
     }
 
-    /// Returns true if flows of the members of the flow of collectives `parent` may lie on further lanes,
-    /// equally on all members. It is false if a member is not of the start, as a rank of another job may have
-    /// another number of lanes.
+    /// Returns true if flows of the members of the flow of collectives `parent` may lie on further lanes. The
+    /// result is equal on all members. It is false if a member was added later, because a rank of another job
+    /// may have another number of lanes.
     ///
     /// # Errors
     /// The job is over.

@@ -24,7 +24,7 @@ use crate::lane::Lane;
 /// Passes between two looks for new connections: while nothing moves, and while something does.
 const IDLE_PASSES: u32 = 16;
 const BUSY_PASSES: u32 = 1024;
-/// The number of idle passes in a row that count as a sleep for peers that wait for acknowledgements.
+/// The number of idle passes in a row after which acknowledgements are sent, as before a sleep.
 const LONG_IDLE_PASSES: u32 = 4096;
 /// The delay before a link is tried again: after the first failure, and at most.
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
@@ -37,8 +37,9 @@ const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// The time after which an attempt to restore a lost link begins anew: its packets went into the cut.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time without any link after which a peer counts as unreachable: one that was reached before, and one
-/// that never was. Both are retried meanwhile: the peer may be connecting to this rank, or have finished.
-/// Together with the time after which a link is given up, here or by the kernel, it is less than ten seconds.
+/// that never was. Both are retried meanwhile: the peer may be connecting to this rank, or have finished. The
+/// first of them is less than ten seconds, together with the time after which a link is given up here or by
+/// the kernel.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(6);
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(12);
 
@@ -97,8 +98,8 @@ impl Connections {
         self.attempts.iter().map(|(link, attempt)| (*link, attempt.last_failure.as_str()))
     }
 
-    /// Returns the longest time for which a thread may sleep before work is due here; `waiting` if packets
-    /// are under way that may be lost.
+    /// Returns the longest time for which a thread may sleep before work is due here; `waiting` is true if
+    /// packets are under way that may be lost.
     pub fn longest_sleep(&self, now: Instant, waiting: bool) -> Option<Duration> {
         let again = self
             .attempts
@@ -160,7 +161,7 @@ impl Connections {
     pub fn tend(&mut self, lane: &mut Lane, job: &JobInfo, moved: bool) -> bool {
         self.passes = self.passes.wrapping_add(1);
         self.idle = if moved { 0 } else { self.idle.saturating_add(1) };
-        // A rank that never sleeps would owe acknowledgements for ever.
+        // Otherwise a rank that never sleeps would owe acknowledgements for ever.
         if self.idle == LONG_IDLE_PASSES {
             lane.rails.send_pending();
         }

@@ -134,7 +134,8 @@ pub(crate) struct Backoff {
     spin: Duration,
     yields: u32,
     since: Option<Instant>,
-    /// The time of the last look at the clock, and the time up to then that was not taken.
+    /// The time of the last look at the clock, and the time of looking up to then that
+    /// [`Backoff::take_looked`] has not taken.
     last: Option<Instant>,
     looked: Duration,
     passes: u32,

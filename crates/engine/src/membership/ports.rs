@@ -1,5 +1,4 @@
-//! Ports, at which ranks that do not know each other are connected, perhaps of two jobs: the launcher does
-//! it.
+//! Ports, at which the launcher connects ranks that do not know each other, perhaps of two jobs.
 //!
 //! Owns the answers that threads wait for. The launcher matches accepting with connecting ranks, and adds
 //! ranks of other jobs to this one before it answers.
@@ -75,7 +74,7 @@ impl Ports {
 pub struct Connection {
     /// The rank that has connected, or accepted.
     pub with: Rank,
-    /// Its number, equal on both sides, which no other connection of the port's job has.
+    /// The number of the connection, equal on both sides; no other connection of the port's job has it.
     pub call: u64,
 }
 

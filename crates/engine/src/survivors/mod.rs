@@ -28,7 +28,7 @@ use crate::lane::Lane;
 use crate::{Completion, Error, Status};
 use mail::Mail;
 
-/// The flow of their messages.
+/// The flow of the messages of these protocols.
 const MESSAGES: FlowId = FlowId(8);
 /// The most flows that are kept from being used again: beyond it the oldest is given back.
 const MOST_KEPT: usize = 4096;
