@@ -1,4 +1,4 @@
-//! Agreements on a new flow, in which no rank waits: members find a pair that is free everywhere, and all
+//! Agreements on a new flow, during which no rank waits: members find a pair that is free everywhere, and all
 //! take it.
 //!
 //! ```text
@@ -25,9 +25,9 @@ use crate::request::CollectiveRequest;
 use crate::schedule::Schedule;
 use crate::spec::{Operation, Shape};
 
-/// The number of free pairs among which one is chosen, four times as many in each further round. So
-/// agreements on different flows at the same time, in other orders on other ranks, seldom choose the same
-/// pair, for any number of them.
+/// The number of free pairs among which one is chosen; it is four times as large in each further round. So
+/// agreements that run at the same time on different flows seldom choose the same pair. This holds for any
+/// number of them, and if ranks advance them in different orders.
 const CHOICES: usize = 16;
 
 /// An agreement under way.

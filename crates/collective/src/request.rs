@@ -48,8 +48,8 @@ pub enum CollectiveProgress {
 }
 
 impl CollectiveRequest {
-    /// Makes the part of the rank with the protocols `proto`, one of many on processors of their own; among a
-    /// team, or else all ranks. `call` differs for each collective of a flow, and is equal on all ranks.
+    /// Makes the part of the rank with the protocols `proto`, among a team, or else all ranks. Each rank has
+    /// a processor of its own. `call` differs for each collective of a flow, and is equal on all ranks.
     ///
     /// # Errors
     /// A root or neighbour does not exist; lists of the wrong length.
@@ -187,7 +187,7 @@ impl CollectiveRequest {
         Ok(step)
     }
 
-    /// Gives it up with `error`: it fails as soon as none of its memory is lent.
+    /// Gives the request up with `error`: it fails as soon as none of its memory is lent.
     ///
     /// # Errors
     /// `error`, if nothing is lent already.

@@ -17,15 +17,15 @@ const LOOK_UP_NS: f64 = 150.0;
 pub struct CollectiveCosts {
     /// The number of processors that do the work of all members, if these share them.
     pub(super) processors: f64,
-    /// The way of a message, in a round of its own.
+    /// The time of a message on its way, in a round of its own.
     pub(super) round_ns: f64,
     /// The turn of one more process on a processor.
     pub(super) turn_ns: f64,
-    /// One end of one more message. The peer is a single one between own caches, one of few, whose lines
-    /// stay in the nearest cache, or one of many.
+    /// The time of one end of one more message: with a single peer that has caches of its own, with one of
+    /// few peers, whose lines stay in the nearest cache, or with one of many.
     pub(super) message_ns: [f64; 3],
-    /// A byte that is copied at one end of a message, if caches hold all bytes under way. Otherwise one
-    /// through a single ring, and one through those of all peers by turns.
+    /// The time of a byte that is copied at one end of a message: if caches hold all bytes under way;
+    /// otherwise through a single ring, or through the rings of all peers by turns.
     pub(super) near_copy_ns: f64,
     pub(super) far_copy_ns: f64,
     pub(super) scattered_copy_ns: f64,
@@ -69,8 +69,8 @@ impl CollectiveCosts {
         }
     }
 
-    /// Returns costs of which `share` is that of `others`, over a port that `at_once` ranks use. Each byte of
-    /// the rest counts at `ends` ends.
+    /// Returns these costs mixed with those of `others`, which have the part `share`. Bytes at the costs of
+    /// `others` pass a port that `at_once` ranks use. Each other byte counts at `ends` ends.
     pub(super) fn mixed(&self, others: &Self, share: f64, (at_once, ends): (f64, f64)) -> Self {
         let of = |own: f64, other: f64| own + (other - own) * share;
         let of_bytes = |own: f64, other: f64| of(own * ends, other * at_once);

@@ -32,7 +32,7 @@ struct Revoked {
 }
 
 impl Revocations {
-    /// Makes those of rank `me`.
+    /// Makes the state of rank `me`, on which no group is revoked.
     pub fn new(me: Rank) -> Self {
         let (gone, revoked, early) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         Self { me, gone, revoked, early, outgoing: VecDeque::new() }
@@ -48,7 +48,7 @@ impl Revocations {
     }
 
     /// Handles the report of another rank that a group is revoked. `members` are those of the group with that
-    /// flow here, if there is one. Returns true if it was not known.
+    /// flow here, if there is one. Returns true if the revocation is new here.
     pub fn handle_message(&mut self, from: Rank, flow: FlowId, members: Option<&Arc<[Rank]>>) -> bool {
         match members {
             Some(members) if members.contains(&from) => self.add_from(flow, members, from),
