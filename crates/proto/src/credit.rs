@@ -159,7 +159,7 @@ impl Credit {
         self.window.saturating_sub(self.charged + self.to_return)
     }
 
-    /// Returns true if the peer may send `bytes` bytes in several packets without asking. There must be some.
+    /// Returns true if the peer may send `bytes` bytes, at least one, in several packets without asking.
     pub fn covers(&self, bytes: u64) -> bool {
         (1..=self.window).contains(&bytes)
     }

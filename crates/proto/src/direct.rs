@@ -86,8 +86,8 @@ impl Proto {
         any
     }
 
-    /// Sets up a chunk counter as the receiver and invites the sender; without a free chunk counter the
-    /// receiver copies alone.
+    /// Sets up a chunk counter as the receiver and invites the sender. If both ends cannot copy, the receiver
+    /// copies alone, or asks for pieces if the message has gaps.
     fn start_share<R: FullRail>(&mut self, rail: &mut R, id: RequestId) -> Step {
         let Some(State::ToShare(receive, far, request)) = self.requests.leave(id) else { return Step::Over };
         let from = receive.from;

@@ -1,4 +1,5 @@
-//! Incoming packets: one function for each kind.
+//! Incoming packets: takes them from the links, checks their order, and passes each to the function of its
+//! kind.
 
 use canele_mem::window::Window;
 use canele_rail::{Corrupt, FullRail, Packet, Rail};

@@ -138,7 +138,7 @@ impl Peer {
     }
 
     /// Returns the link at which a receive looks now. Every second look is at the first link, which brings
-    /// most messages; the others take turns in between.
+    /// most messages; the looks in between go through all links in turn.
     pub fn next_look(&mut self, first: LinkId) -> LinkId {
         let links = self.links().len();
         let Some(multipath) = &mut self.multipath else { return first };

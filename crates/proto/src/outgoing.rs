@@ -27,7 +27,7 @@ pub(crate) const SLACK_NS: u64 = 20_000;
 
 /// The peers with packets to be sent, and the planning of these packets.
 pub(crate) struct Outgoing {
-    /// Peers with packets to be sent. Each is there once, and [`Peer::listed`].
+    /// Peers with packets to be sent. Each is there once, and has [`Peer::listed`] set.
     active: VecDeque<Rank>,
     strategy: Box<dyn Strategy>,
     /// True if the strategy lets messages be combined without a call to it.
