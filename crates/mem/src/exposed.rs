@@ -74,7 +74,7 @@ impl Exposed {
     /// Makes exposed memory that the library owns.
     pub fn of(bytes: Vec<u8>) -> Self {
         let len = bytes.len();
-        // Words, so that the first byte is aligned for any element.
+        // The memory is made of words, so that its first byte is aligned for any element.
         let mut words = vec![0u128; len.div_ceil(size_of::<u128>())].into_boxed_slice();
         bytemuck::cast_slice_mut(&mut words)[..len].copy_from_slice(&bytes);
         let start = NonNull::new(Box::into_raw(words)).expect("memory has an address");

@@ -270,7 +270,7 @@ impl Consumer {
             return false;
         }
         self.published = self.tail;
-        // Release pairs with the acquire in Producer::claim.
+        // Release pairs with the acquire in Producer::look.
         cursors.freed.store(self.tail, Ordering::Release);
         true
     }
