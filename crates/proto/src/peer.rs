@@ -116,7 +116,7 @@ pub struct Peer {
     pub silent: bool,
     /// True if it is in the list of peers with packets to be sent.
     pub listed: bool,
-    /// The access to its regions, and of it to ours.
+    /// The access of this rank to the peer's regions, and of the peer to those of this rank.
     pub regions: RegionAccess,
     /// The lengths up to which a message to it goes unannounced.
     pub limits: Limits,

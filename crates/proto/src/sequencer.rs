@@ -115,7 +115,7 @@ impl Sequencer {
         self.out_of_order.insert((flow, number), out_of_order);
     }
 
-    /// Takes the out-of-order message of a flow that is next now.
+    /// Takes the out-of-order message that is now the next one of its flow.
     pub fn take_next_expected(&mut self, flow: FlowId) -> Option<OutOfOrder> {
         if self.out_of_order.is_empty() {
             return None;

@@ -136,7 +136,7 @@ impl Peer {
         is_new
     }
 
-    /// Adds a link that has opened to a peer that is not gone; `receive_path` if its messages carry no
+    /// Adds an opened link to a peer that is not gone. `receive_path` applies if the peer's messages carry no
     /// numbers. Links are in the order of `round_trip_ns`.
     pub fn link_opened(
         &mut self,
@@ -150,7 +150,7 @@ impl Peer {
             self.numbers_began();
             self.links.retain(|other| *other != link);
             self.links.push(link);
-            // Of equally fast links both ends take the same one, for a receive looks there most often.
+            // Of equally fast links both ends take the same one, because a receive looks there most often.
             self.links.sort_by_key(|link| (round_trip_ns(*link), link.rail()));
         } else {
             self.links = vec![link];

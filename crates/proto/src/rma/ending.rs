@@ -85,7 +85,7 @@ impl RmaOrigin {
                 }
                 match outcome.result {
                     Ok(status) if status.bytes == len => {}
-                    // The owner refused it: the answer, which may still be to come, has the reason.
+                    // The owner refused the call: the answer, which may still be to come, has the reason.
                     Err(Failure::Cancelled) => {}
                     Ok(_) | Err(Failure::Truncated { .. }) => {
                         call.fail(RmaFailure::Refused(key, Refusal::Broken));

@@ -1,5 +1,5 @@
-//! The begin and the end of exposures: the target finds their memory for requests, and the rails with verbs
-//! know it meanwhile.
+//! The begin and the end of exposures: the target finds their memory for requests, and it is registered at
+//! the rails with verbs meanwhile.
 
 use canele_mem::exposed::Exposed;
 use canele_rail::Rma;

@@ -120,7 +120,7 @@ impl<E: RmaMemory> Work<'_, E> {
         if exposure.locks.release(from) { Ok(()) } else { Err(Refusal::NotLocked) }
     }
 
-    /// Answers with part of a region.
+    /// Answers with part of the memory.
     pub(super) fn get(&mut self, to: Rank, place: MemoryAddress, len: u64, form: Form, sequence: u32) {
         if let Err(refusal) = self.check(place, len) {
             return self.answer(to, sequence, RmaAnswer { result: Err((place.key, refusal)) });
@@ -143,7 +143,7 @@ impl<E: RmaMemory> Work<'_, E> {
         self.pending.send(self.proto, self.memory.rails(), (to, ANSWERS, Tag(sequence)), &answer.to_bytes());
     }
 
-    /// Returns the aligned word at a place, which only regions have, or the refusal.
+    /// Returns the aligned word at a place of a region, or the refusal. Exposures have no such words.
     pub(super) fn word(&mut self, place: MemoryAddress) -> Result<&AtomicU64, (MemoryKey, Refusal)> {
         let MemoryKey::Region(region) = place.key else { return Err((place.key, Refusal::NoRegion)) };
         let refusal =

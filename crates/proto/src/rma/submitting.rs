@@ -114,7 +114,7 @@ impl RmaOrigin {
             && matches!(rma_request, RmaRequest::Get { .. })
             && let Some(into) = call.into.take()
         {
-            // Posted after the receive of the answer, because the answer comes first.
+            // This receive is posted after that of the answer, because the answer comes first.
             call.receiving = Some(proto.submit_recv(ANSWERS, answer_to(owner, sequence), into));
             self.moving.push(key);
         }

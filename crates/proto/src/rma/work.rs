@@ -105,7 +105,7 @@ impl<E: RmaMemory> Work<'_, E> {
     }
 
     /// Returns the exposure whose lock the origin requested before this request, if it is not granted.
-    /// Signals belong to other epochs.
+    /// Signals wait for no lock, because they belong to other epochs.
     fn awaited_lock(&self, from: Rank, queue: &OriginQueue, rma_request: &RmaRequest) -> Option<ExposureKey> {
         if matches!(rma_request, RmaRequest::Window { action: WindowAction::Signal(_), .. }) {
             return None;
@@ -184,7 +184,7 @@ impl<E: RmaMemory> Work<'_, E> {
                     self.proto.forget(DATA, from, Some(tag.0 & SEQUENCE_MASK));
                     continue;
                 }
-                // Too long for an RMA request: the rest decodes to none.
+                // The message is too long for an RMA request, and empty bytes decode to none.
                 Err(_) => bytes.clear(),
             }
             return Some((tag, KeptPayload::Long(bytes)));
