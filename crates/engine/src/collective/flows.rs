@@ -84,7 +84,7 @@ impl Engine {
         parent: FlowId,
         wanted: Option<WantedLane>,
     ) -> Result<(u8, u64), Error> {
-        // Counted in every case, so that members that want different lanes count alike.
+        // The lane is counted in every case, so that members that want different lanes count alike.
         let next = self.next_lane(parent)?;
         let most = self.most_lanes();
         let (lanes, each) = match wanted {
@@ -156,7 +156,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the collectives of a flow those of a team, beginning anew.
+    /// Gives the collectives of a flow a team, and counts them anew.
     ///
     /// # Errors
     /// The job does not have a member; the job is over.
@@ -164,7 +164,7 @@ impl Engine {
         self.change_team(flow, team, true)
     }
 
-    /// Names the team without a new beginning: the collectives that were called on the flow count on.
+    /// Gives the collectives of a flow a team, and keeps the count of those called before.
     ///
     /// # Errors
     /// Those of [`Engine::set_team`].

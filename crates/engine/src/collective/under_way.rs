@@ -39,7 +39,7 @@ struct Running {
     request: CollectiveRequest,
     liveness: MemberLiveness,
     tag: Tag,
-    /// Its operation, in a word.
+    /// The name of its operation.
     operation: &'static str,
     /// The agreement that makes further requests, if there is more than one.
     agreement: Option<Agreement>,
@@ -231,7 +231,7 @@ impl Collectives {
         place.map(|place| *place = Some(completion)).is_some()
     }
 
-    /// Returns a collective under way, and its operation in a word.
+    /// Returns a collective under way, and the name of its operation.
     pub fn under_way(&self, key: Key) -> Option<(&CollectiveRequest, &'static str)> {
         let (_, running) = self.under_way.running.iter().find(|(other, _)| *other == key)?;
         Some((&running.request, running.operation))
@@ -259,7 +259,7 @@ impl Collectives {
             true
         });
         if any_ended {
-            // A waiter may wait for it.
+            // A thread may wait for a collective that has ended.
             lane.waiters.wake_all_after_pass();
         }
         any_ended

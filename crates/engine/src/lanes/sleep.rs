@@ -173,7 +173,8 @@ impl Engine {
     /// over.
     #[cold]
     pub(crate) fn leave_watch(&self) {
-        // Under its lock, or a thread that is given the watch could end its wait without seeing that.
+        // The marks change under the lock of the watch. Otherwise a thread that is given the watch could end
+        // its wait without seeing that.
         self.change_watch(|watch| {
             self.lanes.watches.store(false, Relaxed);
             let next = watch.leave(self.lanes.number)?;
