@@ -33,7 +33,7 @@ const FIRST: u32 = 128;
 const LONGEST: u32 = 1024;
 /// Number of successive messages of a trial: the first one finds none of its data in the reader's caches.
 const TRIAL: u32 = 3;
-/// One of this number of read messages goes through the ring.
+/// Of this number of read messages, one goes through the ring.
 const PERIOD: u32 = 64;
 
 /// Messages that fit in caches are read if that takes fewer hundredths of the ring's time than this. The
