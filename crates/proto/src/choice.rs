@@ -80,7 +80,7 @@ pub struct Path {
     pub max_bulk: usize,
     /// True if messages carry numbers ([`Caps::needs_numbers`]).
     pub numbered: bool,
-    /// The access to its regions, and of it to ours.
+    /// The access of this rank to the peer's regions, and of the peer to those of this rank.
     pub regions: RegionAccess,
 }
 

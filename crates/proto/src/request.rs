@@ -46,7 +46,7 @@ pub struct Status {
     pub bytes: usize,
 }
 
-/// A description of an operation, for messages to users.
+/// A description of an operation, for reports to users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PointToPoint {
     /// A send.
