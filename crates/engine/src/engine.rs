@@ -114,7 +114,7 @@ impl Engine {
         if self.is_served.swap(true, Relaxed) {
             return true;
         }
-        // Counted before another thread can count threads.
+        // The thread is counted before another thread can count threads.
         self.own_threads.fetch_add(1, Relaxed);
         let engine = self.clone();
         let started = std::thread::Builder::new().spawn(move || engine.serve());
@@ -149,7 +149,7 @@ impl Engine {
         self.world.len() as u32
     }
 
-    /// Returns the ranks that this one was started with, it among them.
+    /// Returns the ranks that this one was started with, including itself.
     pub fn world(&self) -> Range<u32> {
         self.world.clone()
     }

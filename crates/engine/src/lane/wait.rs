@@ -202,7 +202,7 @@ impl Engine {
     /// so that it may not sleep.
     pub(crate) fn begin_sleep(&self, core: &mut Core) -> bool {
         if let Some(other) = core.lane.waiters.other_sleeper.take() {
-            // It leaves this lane to this thread.
+            // The woken thread leaves this lane to this one.
             self.numbered_lane(other).waker.wake();
         }
         if let Armed::Work = core.lane.rails.arm() {

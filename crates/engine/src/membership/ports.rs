@@ -83,7 +83,7 @@ impl Engine {
     /// alone gets a launcher.
     ///
     /// # Errors
-    /// There is no launcher and none can be started; it is gone.
+    /// There is no launcher and none can be started; the launcher is gone.
     pub fn open_port(&self, number: u32) -> Result<PortName, Error> {
         let mut core = self.lock_to_submit()?;
         self.need_launcher(&mut core)?;
@@ -103,7 +103,7 @@ impl Engine {
     /// Waits for a connection at a port of this job, until `stops` returns a reason.
     ///
     /// # Errors
-    /// `Port`: it is not open, is closed meanwhile, or the wait stops; the launcher is gone.
+    /// `Port`: the port is not open, is closed meanwhile, or the wait stops; the launcher is gone.
     pub fn accept(
         &self,
         port: PortName,
@@ -115,8 +115,8 @@ impl Engine {
     /// Waits until a rank accepts this one's connection at a port, or `stops` returns a reason.
     ///
     /// # Errors
-    /// `Port`: it is not open, or is closed meanwhile; its job has ended, or cannot be connected with this
-    /// one; the wait stops; the launcher is gone.
+    /// `Port`: the port is not open, or is closed meanwhile; its job has ended, or cannot be connected with
+    /// this one; the wait stops; the launcher is gone.
     pub fn connect_port(
         &self,
         port: PortName,
@@ -167,7 +167,8 @@ impl Engine {
     /// started alone gets a launcher.
     ///
     /// # Errors
-    /// `Port`: other jobs cannot find it; there is no launcher and none can be started; it is gone.
+    /// `Port`: other jobs cannot find the name; there is no launcher and none can be started; the launcher is
+    /// gone.
     pub fn announce(&self, name: &str) -> Result<(), Error> {
         let about = Awaited::Other("a name to be announced", None);
         match self.ask_of_names(|ticket| ToLauncher::Announce { ticket, name: name.to_owned() }, about)? {
@@ -179,7 +180,7 @@ impl Engine {
     /// Returns the value of a name that a rank of another job of the user has announced, if there is one.
     ///
     /// # Errors
-    /// There is no launcher and none can be started; it is gone.
+    /// There is no launcher and none can be started; the launcher is gone.
     pub fn lookup_elsewhere(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let about = Awaited::Other("a name of another job", None);
         match self

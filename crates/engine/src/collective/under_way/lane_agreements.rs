@@ -121,7 +121,7 @@ impl Engine {
             present: None,
             made: Vec::new(),
         };
-        // Also if this rank can open no further lane.
+        // Waits look after lanes even if this rank can open no further one.
         self.first().lanes.expect_several();
         self.lane_agreements().add(started);
         self.advance_lane_agreements();
