@@ -81,7 +81,7 @@ impl CollectiveRequest {
         self.name
     }
 
-    /// Returns the ranks whose messages of this round have not come, as far as it has looked.
+    /// Returns the ranks whose messages of this round have not come, as far as the request has looked.
     pub fn missing(&self) -> impl Iterator<Item = Rank> {
         self.schedule.peers_of(self.place, &self.missing)
     }
@@ -121,7 +121,8 @@ impl CollectiveRequest {
         }
     }
 
-    /// Returns this rank's output, once all is done, in memory of the library's own.
+    /// Returns this rank's output, once all is done; empty if the output does not lie in memory of the
+    /// library.
     pub fn output(&self) -> &[u8] {
         match &self.buffers.output {
             CollectiveBuffer::Own(own) => own.bytes(),

@@ -31,9 +31,9 @@ pub struct CollectiveCosts {
     pub(super) scattered_copy_ns: f64,
     /// The host whose processors do the work; `None` between hosts.
     pub(super) host: Option<HostProfile>,
-    /// A byte that is reduced, of operands in the nearest cache.
+    /// The time of a byte that is reduced, of operands in the nearest cache.
     pub(super) reduce_ns: f64,
-    /// A shared buffer, for each of its readers: its name is looked up, and its word counts.
+    /// The time of a shared buffer for each of its readers: its name is looked up, and its word is counted.
     pub(super) publish_ns: f64,
 }
 
@@ -62,7 +62,7 @@ impl CollectiveCosts {
             message_ns: [packet_ns; 3],
             near_copy_ns: copy_ns,
             far_copy_ns: copy_ns,
-            // A network has no rings of ours that could leave the caches.
+            // A network has no rings in memory that could leave the caches.
             scattered_copy_ns: copy_ns,
             host: None,
             ..Self::of(&HostProfile::SHARED_CACHES, 1)
