@@ -21,11 +21,11 @@ pub struct CollectiveCosts {
     pub(super) round_ns: f64,
     /// The turn of one more process on a processor.
     pub(super) turn_ns: f64,
-    /// The time of one end of one more message: with a single peer that has caches of its own, with one of
-    /// few peers, whose lines stay in the nearest cache, or with one of many.
+    /// The time of one end of one more message, in three cases. The peer is the only one and has caches of
+    /// its own; it is one of few, whose lines stay in the nearest cache; or it is one of many.
     pub(super) message_ns: [f64; 3],
-    /// The time of a byte that is copied at one end of a message: if caches hold all bytes under way;
-    /// otherwise through a single ring, or through the rings of all peers by turns.
+    /// The time of a byte that is copied at one end of a message: if caches hold all bytes under way (near);
+    /// otherwise through a single ring (far), or through the rings of all peers by turns (scattered).
     pub(super) near_copy_ns: f64,
     pub(super) far_copy_ns: f64,
     pub(super) scattered_copy_ns: f64,

@@ -31,8 +31,8 @@ impl RmaOrigin {
             self.handle_answer(proto, key, at, answer);
             answered.push(key);
         }
-        // Calls are settled after all answers are in their memory: a call may have several, and the answer of
-        // a flush may have come together with that of a read before it.
+        // Calls are settled after all answers are in their memory. A call may have several answers. The
+        // answer of a flush may have come together with that of a read before it.
         answered.dedup();
         answered.into_iter().for_each(|key| self.settle(proto, rail, key));
         any

@@ -13,7 +13,7 @@
 //!
 //! *Direct receive.* While the owner has not decided on a large packet's bulk, no more of it is read. If the
 //! owner gave no answer in several looks, the bulk is read into this memory. The packet is shown several
-//! times, because the owner may be about to post the receive: the message that it waited for may have arrived
+//! times, because the owner may be about to post the receive. The message that it waited for may have arrived
 //! just before.
 
 use canele_mem::buffer::InShare;
