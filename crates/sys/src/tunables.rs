@@ -125,9 +125,9 @@ tunables! {
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 
-/// Tunables that all ranks of a job must have alike: sizes of rings, bytes that may be sent unasked, and the
-/// size limits that decide how puts and gets to another host travel. The check of collective calls and the
-/// number of lanes belong here, too.
+/// Tunables that must have the same value on all ranks of a job: sizes of rings, bytes that may be sent
+/// unasked, and the size limits that decide how puts and gets to another host travel. The check of collective
+/// calls and the number of lanes belong here, too.
 const SHARED: [&str; 8] = [
     "check",
     "collective",
@@ -211,7 +211,7 @@ impl TunableRow {
 }
 
 impl Tunables {
-    /// Returns the variables and values that all ranks of a job must have alike.
+    /// Returns the variables that must have the same value on all ranks of a job, with their values.
     pub fn shared(&self) -> Vec<(String, String)> {
         let rows = Tunables::table().filter(|row| SHARED.contains(&row.name));
         rows.map(|row| (row.variable(), self.value(row.name).unwrap_or_default())).collect()
