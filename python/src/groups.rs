@@ -2,7 +2,9 @@
 
 use canele_collective::{Operation, Shape};
 use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes};
 
+use crate::buffer::Buffer;
 use crate::errors::raise;
 use crate::flow::Flow;
 use crate::members::Members;
@@ -78,13 +80,13 @@ impl Flow {
 
     fn tell_all(&self, py: Python<'_>, mine: SplitChoice) -> PyResult<Vec<SplitChoice>> {
         let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let mut all = vec![0; bytes.len() * self.ranks() as usize];
-        let (engine, flow) = self.flow.collectives_on_lane();
         let shape = Shape::new(Operation::Allgather, bytes.len());
-        py.detach(|| engine.collective(flow, shape, None, &bytes, &mut all))
-            .map_err(|error| raise(py, error))?;
+        // Memory of Python may be left to the collective if an interrupt ends the wait.
+        let all = PyByteArray::new(py, &vec![0; bytes.len() * self.ranks() as usize]);
+        let buffers = (Some(Buffer::of(&PyBytes::new(py, &bytes))?), Some(Buffer::to_fill(&all)?));
+        self.start(py, shape, None, buffers)?.finish(py)?;
         let word = |bytes: &[u8]| i64::from_ne_bytes(bytes.try_into().unwrap_or_default());
         let told = |bytes: &[u8]| [word(&bytes[..8]), word(&bytes[8..16]), word(&bytes[16..])];
-        Ok(all.chunks_exact(24).map(told).collect())
+        Ok(all.to_vec().chunks_exact(24).map(told).collect())
     }
 }
