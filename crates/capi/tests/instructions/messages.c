@@ -37,7 +37,7 @@ static __attribute__((noinline)) void measured(void)
     __asm__ volatile("" ::: "memory"); /* A call, not a jump: what is counted ends with it. */
 }
 
-/* The same, not counted. */
+/* Like `measured`, but not counted. */
 static __attribute__((noinline)) void warm_up(void)
 {
     if (me == 0)
