@@ -8,8 +8,9 @@
 
 enum { RED, BLACK, LOOK_EVERY = 10, CHECKED = 25 };
 
-/* Rows of a plate. Cells of one colour lie in a plane of their own: all neighbours of a cell are then in the other plane, those of a row of
- * cells in rows too. A row has a cell of the border on either side, a strip a row of the border or of the neighbour above and below. */
+/* Rows of a plate. Cells of one colour have a plane of their own, so all neighbours of a cell are in the
+ * other plane. The neighbours of a row of cells are rows, too. A row has a cell of the border on either side,
+ * a strip a row of the border or of the neighbour above and below. */
 struct strip {
     int side, first, rows, above, below;
     double *plane[2];
@@ -40,7 +41,7 @@ static void release(struct strip *strip) {
     free(strip->plane[BLACK]);
 }
 
-/* Gives every cell of a colour the mean of its four neighbours; returns the largest change, if it is looked at. */
+/* Gives every cell of a colour the mean of its four neighbours; returns the largest change if `looks`. */
 static inline double half_sweep(struct strip *strip, int colour, int looks) {
     double largest = 0;
     for (int row = 1; row <= strip->rows; row++) {
