@@ -1,9 +1,11 @@
-/* Gauss elimination with stochastic arithmetic (CESTAC) on three ranks, each of which holds one sample of every number (Glück, Lamotte, Greiner,
- * 2002): what papers/gauss computes over Canelé's own API. Each operation is rounded up or down at random; only tests, absolute values and means
- * exchange samples. For the same size and seed both programs have the same samples to the last bit, and the same exchanges.
+/* Gauss elimination with stochastic arithmetic (CESTAC) on three ranks, each of which holds one sample of
+ * every number (Glück, Lamotte, Greiner, 2002). papers/gauss computes the same over Canelé's own API. Each
+ * operation is rounded up or down at random; only tests, absolute values and means exchange samples. For one
+ * size and seed both programs have equal samples to the last bit, and the same exchanges.
  *
- * Called as `gauss BLOCK_MS QUICK [SIZE...]`. "none" and "partial" are the times of an elimination of a matrix of so many bytes without pivoting
- * and with a search in the column, "exchange" is the mean time of an exchange of the latter. Lines that begin with # tell of the solution. */
+ * Called as `gauss BLOCK_MS QUICK [SIZE...]`. "none" and "partial" are the times of an elimination of a
+ * matrix of so many bytes, without pivoting and with a search in the column. "exchange" is the mean time of
+ * an exchange in the latter. Lines that begin with # report the solution. */
 #include <math.h>
 #include <stdint.h>
 

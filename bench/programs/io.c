@@ -6,9 +6,10 @@
  *   own-write, own-read      of each rank alone: its part is contiguous, 4 MB in one call
  *   own-write-fsync          the same with MPI_File_sync
  *
- * A file is new for each write, and what is read lies in the page cache as far as there is room. After the timed transfers of a kind
- * one more is checked: each word of the file has a value that follows from its place. What that transfer wrote is read through the
- * system's calls and compared, as is all that it has read. */
+ * A file is new for each write. The page cache holds the bytes that are read, as far as there is room. After
+ * the timed transfers of a kind one more is checked: the value of each word of the file follows from its
+ * place. The check of a write reads the file by the system's calls; the check of a read compares the received
+ * words. */
 #include "measure.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
-/* The temperature of a square plate with one heated border, by red-black Gauss-Seidel: what DECK's authors compared MPI with (de Oliveira et al.,
- * 2000), and what apps/laplace computes over Canelé's own API. The plate is cut into strips of rows; after each half sweep neighbours
- * swap the edges of the colour that has changed, and every tenth sweep all agree on the largest change. "sweep" is the time of a sweep on a plate
- * of so many bytes, "compute" the same without communication. Before it measures, each rank compares its strip with what it computes alone. */
+/* The temperature of a square plate with one heated border, by red-black Gauss-Seidel. DECK's authors
+ * compared MPI with this program (de Oliveira et al., 2000), and apps/laplace computes it over Canelé's own
+ * API. The plate is cut into strips of rows. After each half sweep neighbours swap the edges of the changed
+ * colour, and every tenth sweep all agree on the largest change. "sweep" is the time of a sweep on a plate of
+ * so many bytes, "compute" the time without communication. Before the measurement, each rank compares its
+ * strip with its own serial result. */
 #include <math.h>
 
 #include "measure.h"

@@ -1,6 +1,6 @@
-/* A picture of the Mandelbrot set by a master and workers (de Oliveira et al., 2000): what apps/mandelbrot computes over mailboxes. Rank 0 hands
- * slices of rows out to the others as they ask for them, and puts the finished ones together. A request carries the slice that its worker has
- * finished.
+/* A picture of the Mandelbrot set by a master and workers (de Oliveira et al., 2000); apps/mandelbrot
+ * computes it over mailboxes. Rank 0 distributes slices of rows to the other ranks on request, and joins the
+ * finished ones. A request carries the finished slice of its worker.
  *
  * Called as `mandelbrot BLOCK_MS QUICK [COLUMNS ROWS]`. "picture" is the time of a picture of so many bytes. Its iterations and its checksum must be
  * those of apps/mandelbrot, where they are known; a line that begins with # tells them. */
