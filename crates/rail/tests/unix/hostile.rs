@@ -121,7 +121,7 @@ fn a_peer_that_reads_nothing_is_told_of_room_only_as_often_as_the_system_takes_i
     let from_1 = LinkId::new(RAIL, Rank(1));
     let mut number = 0;
     until(|| {
-        // As many packets as fit if every report of room counted.
+        // Sends as many packets as fit if every report of room counted.
         for _ in 0..SMALL.cells / 4 {
             let frame = packet(number, 0).encode();
             let sent = send_packet(&link(&mut ranks, 1, 0).socket, &[&frame]);
