@@ -5,8 +5,7 @@ mod support;
 use canele_sys::topology::Topology;
 use support::hosts::Cluster;
 
-/// A function of the shell that computes, and writes its first allowed processors into `then` and the present
-/// ones into `now`.
+/// Shell code that reads its allowed processors into `now`, and at the start into `then`.
 const LOOK: &str = "look() { while read -r name value; do case $name in Cpus_allowed_list:) now=$value;; esac; done < /proc/$$/status; }; \
                     look; then=$now";
 

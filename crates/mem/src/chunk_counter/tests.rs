@@ -7,9 +7,9 @@ const GENERATION: Generation = Generation(3);
 enum Fate {
     /// It copies the piece.
     Lives,
-    /// It never goes on from this piece, because it has died or is stopped.
+    /// After this number of copied pieces it never goes on, because it has died or is stopped.
     HaltsAt(u32),
-    /// It cannot write this piece.
+    /// After this number of copied pieces it cannot write the next one.
     FailsAt(u32),
 }
 

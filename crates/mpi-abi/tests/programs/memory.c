@@ -188,7 +188,7 @@ static void sparse_windows(void)
     OK(MPI_Win_free(&win));
 }
 
-/* A forked child has the memory, but cannot free it for others. */
+/* A forked child shares the memory, but can neither allocate nor free any. */
 static void forked(void)
 {
     int *base, status = 1;

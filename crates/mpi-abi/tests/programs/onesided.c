@@ -213,7 +213,7 @@ static void atomics(int own)
     OK(MPI_Win_free(&win));
 }
 
-/* Locks one part or several together; a rank with an exclusive lock sees no half of another's work. */
+/* Takes exclusive and shared locks: a rank that has one sees no half of another's change. */
 static void locks(MPI_Win win, int *base)
 {
     enum { ROUNDS = 300 };
