@@ -4,11 +4,11 @@ import json
 import pathlib
 import sys
 
-# It runs isolated from what is installed, this package included.
+# The program runs isolated from installed packages, this one included.
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from peerbench import medians, places, programs, report  # noqa: E402
 
-# In every picture the same colour is the same participant.
+# A participant has the same colour in every picture.
 COLOURS = {"limit": "#888888", "mpich": "#4477aa", "intel": "#228833", "openmpi": "#cc8800", "canele": "#cc3344", "native": "#882255"}
 TITLES = {"limit": "limit"} | places.TITLES
 
@@ -17,7 +17,7 @@ def main(kept, folder):
     import matplotlib
 
     matplotlib.use("svg")
-    # Text stays text, and the same figures give the same file.
+    # Text stays text in SVG, and equal figures give equal files.
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "canele", "font.size": 9})
     from matplotlib import pyplot
 
@@ -45,7 +45,7 @@ def circumstances(kept):
 
 
 def finding(entries):
-    """What the picture shows, in words: Canelé beside the best of the others."""
+    """Returns the caption of a picture: Canelé compared with the best of the others."""
     told = []
     for entry in entries:
         more, values = entry["unit"] in programs.MORE_IS_BETTER, entry["values"]
@@ -83,7 +83,7 @@ def is_limit(entry):
 
 
 def plain(axis, which, text):
-    """Numbers as people write them, in place of powers."""
+    """Formats an axis in plain numbers instead of powers."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axis = getattr(axis, which)

@@ -97,7 +97,7 @@ class Functions(AloneTest):
     def test_a_time_limit_ends_the_job(self):
         with self.assertRaisesRegex(canele.Deadline, "2 ranks did not end in time"), contextlib.redirect_stderr(io.StringIO()):
             canele.run(time.sleep, 2, [LIMIT], timeout=1)
-        # The launcher's status then may also be that of a rank.
+        # In this case the launcher's status may also be that of a rank.
         with self.assertRaisesRegex(canele.RankFailed, "exited with status 124"), contextlib.redirect_stderr(io.StringIO()):
             canele.run(os._exit, 1, [124])
 
@@ -176,7 +176,7 @@ class Scripts(AloneTest):
 
 
 class Words(unittest.TestCase):
-    """The words of `canele run`, of which some are programs."""
+    """The words of `canele run`, some of which are programs."""
 
     def test_programs_are_found_among_options(self):
         me = sys.executable
@@ -200,7 +200,7 @@ class Words(unittest.TestCase):
 
 
 def load_tests(loader, tests, pattern):
-    """These tests are no ranks: nothing of them runs in a job."""
+    """Excludes these tests from jobs."""
     return unittest.TestSuite() if in_job() else tests
 
 

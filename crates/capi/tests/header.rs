@@ -1,4 +1,5 @@
-//! The header is made from the sources, compiles everywhere, and declares exactly what the library exports.
+//! The header is generated from the sources, compiles everywhere, and declares exactly the functions that the
+//! library exports.
 
 mod support;
 
@@ -56,7 +57,7 @@ const INTRODUCTION: &str = "\
  * Numbers: lengths and offsets are in bytes, times in nanoseconds; CANELE_FOREVER as a time means that there is no limit. */
 ";
 
-/// The header as the sources have it.
+/// Returns the header that the sources generate.
 fn generated() -> String {
     let version = env!("CARGO_PKG_VERSION");
     let numbers = ["MAJOR", "MINOR", "PATCH"].into_iter().zip(version.split('.'));
@@ -102,7 +103,7 @@ fn the_header_is_that_of_the_sources() {
     );
 }
 
-/// The names that a text declares or calls: those of functions, before a parenthesis.
+/// Returns the names of functions that a text declares or calls: words before a parenthesis.
 fn functions(text: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let code: String = text
@@ -135,7 +136,7 @@ fn the_library_exports_exactly_what_the_header_declares() {
         .collect();
     let declared = functions(&committed());
     assert!(declared.len() > 80, "the header declares {} functions", declared.len());
-    // By these the libraries of a process find each other.
+    // The libraries of a process find each other by these functions.
     assert!(exported.remove("canele_offer") && exported.remove("canele_offer_version"));
     assert_eq!(exported, declared);
 }
@@ -158,7 +159,7 @@ fn the_header_is_clean_in_every_c_and_cpp() {
         .into_iter()
         .flat_map(|by| ["-std=c++11", "-std=c++17", "-std=c++20"].map(|version| (by, version)));
     for ([compiler, language], version) in c.chain(cpp) {
-        // Clang also warns of a header on its own, and of libraries where nothing is linked.
+        // Clang also warns of a header on its own, and of libraries without a link step.
         let (once, unused) = ("-Wno-pragma-once-outside-header", "-Wno-unused-command-line-argument");
         let words = [compiler, language, version, "-fsyntax-only", once, unused];
         let words = if compiler.starts_with('g') { &words[..4] } else { &words[..] };

@@ -1,4 +1,4 @@
-//! What `canele run` starts, and the status and message with which it ends.
+//! Programs that `canele run` starts, and its own status and message at the end.
 
 mod support;
 
@@ -193,7 +193,7 @@ fn ranks_say_to_which_processors_they_are_bound() {
     }
 }
 
-/// Ranks of two jobs, neither of which ends before the other has started, have no processor in common.
+/// Ranks of two jobs that run at the same time have no processor in common.
 #[test]
 fn jobs_side_by_side_are_not_bound_to_the_same_processors() {
     let folder = std::env::temp_dir().join(format!("canele-bound-{}", std::process::id()));

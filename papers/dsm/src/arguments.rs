@@ -19,7 +19,7 @@ Examples:
 #[derive(Debug, Clone, Parser)]
 #[command(name = "dsm", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
-    /// The experiment instead of the demonstration
+    /// The experiment that replaces the demonstration
     #[command(subcommand)]
     pub experiment: Option<Experiment>,
     /// The demonstration
@@ -39,10 +39,10 @@ pub struct Demonstration {
     /// Ranks that serve pages; the others compute
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub servers: u32,
-    /// How pages are distributed over the servers
+    /// Distribution of pages over the servers
     #[arg(long, value_enum, default_value = "round-robin")]
     pub placement: Placement,
-    /// Where clients look for a page first; from the next server on if it is not there
+    /// Server that clients ask first for a page; the next servers follow if it is not there
     #[arg(long, value_enum, default_value = "round-robin")]
     pub guess: Placement,
     /// Seed of the entries
@@ -66,7 +66,7 @@ impl Demonstration {
     }
 }
 
-/// What else the program can do.
+/// Experiments of the program.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Experiment {
     /// Measures requests for several pages at once, as in NewMadeleine's first experiment, under one or several strategies that

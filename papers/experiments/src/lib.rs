@@ -46,16 +46,16 @@ pub type PaperError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PaperArguments {
-    /// Where papers.md and its pictures are written, and what has been measured is kept
+    /// Folder for papers.md, its pictures and the saved measurements
     #[arg(long, short, value_name = "FOLDER", default_value = "papers-results")]
     output: PathBuf,
     /// Fewer sizes and rounds: about three minutes. Checks counts and results; the times are rough
     #[arg(long)]
     quick: bool,
-    /// Only these experiments, anew; what the folder has of others stays
+    /// Run only these experiments again; results of the others stay in the folder
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<String>,
-    /// Measure anew what an interrupted run has left
+    /// Repeat the measurements that an interrupted run has left
     #[arg(long)]
     fresh: bool,
     /// Compare with other MPI implementations through this command (`bench/peers` of the sources)

@@ -20,7 +20,7 @@ pub struct RankArguments {
 enum Measurement {
     /// Time stamps along the way of a message
     Steps { messages: usize },
-    /// What counters say of a ping-pong
+    /// Counters during a ping-pong
     Counts { messages: usize, bytes: usize },
 }
 

@@ -29,7 +29,7 @@ pub struct Arguments {
     /// `random`, `hilbert`, or a Matrix Market file
     #[arg(long, value_name = "MATRIX", default_value = "random")]
     pub matrix: Source,
-    /// How a pivot is found
+    /// Search for the pivot of a column
     #[arg(long, value_enum, default_value = "partial")]
     pub pivoting: Pivoting,
     /// Seed of the random matrix and of the random roundings
@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Plain numbers on rank 0: nothing is known of their digits
     #[arg(long, conflicts_with_all = ["sequential", "log"])]
     pub plain: bool,
-    /// Print what was measured as one JSON object instead of the table
+    /// Print the measurements as one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
     /// Show no progress
