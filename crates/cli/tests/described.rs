@@ -84,8 +84,7 @@ fn man_pages_are_well_formed_and_show_options_and_examples() {
         plain
     };
     let run = shown("canele-run.1");
-    for part in
-        ["--hostfile", "Which processors each rank may run on", "canele run -n 4 ./solver input.dat\n"]
+    for part in ["--hostfile", "Processors that each rank may run on", "canele run -n 4 ./solver input.dat\n"]
     {
         assert!(run.contains(part), "{part}: {run}");
     }

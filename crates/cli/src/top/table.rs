@@ -13,13 +13,13 @@ pub enum RowOrder {
     /// By their numbers
     #[default]
     Rank,
-    /// Those that wait most first
+    /// Ranks that wait most first
     Waiting,
-    /// Those that send and receive most first
+    /// Ranks that send and receive most bytes first
     Moved,
 }
 
-/// A line, and the state of its rank.
+/// A printed line, and the state of its rank.
 #[derive(Debug)]
 pub struct TopRow {
     /// The printed text.

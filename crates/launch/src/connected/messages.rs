@@ -90,7 +90,7 @@ pub enum ToJob {
         /// The rank.
         by: u32,
     },
-    /// That rank no longer waits.
+    /// The rank that sent the request no longer waits.
     Abandon {
         /// The ticket of the request.
         ticket: u64,
