@@ -136,7 +136,7 @@ impl MessageVariant {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Undecided)
     }
 
-    /// Its name, as in `canele info --protocols`.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Undecided => "undecided",
