@@ -1,5 +1,5 @@
-"""Builds programs that people use MPI for, runs them over several implementations in turn, and tells medians and ratios. Installs and
-starts the implementations as peerbench does, and takes turns as it does.
+"""Builds programs that people use MPI for, runs them over several implementations in turn, and reports
+medians and ratios. Installs and starts the implementations, and takes turns, like peerbench.
 
     arguments ─▶ main ─▶ programs     what there is: the table in programs.toml, and those of --describe
                    │       sources      released archives, checked: from --sources, or by apt-get

@@ -1,4 +1,4 @@
-"""The command line. Owns the options and what they mean together."""
+"""The command line. Owns the options and their combined meaning."""
 
 import argparse
 import os
@@ -72,7 +72,7 @@ def read():
     add("--sources", type=folder, metavar="DIR", help="where released archives lie")
     add("--canele", type=pathlib.Path, metavar="PATH", help="the command [the release build of this tree]")
     add("--cache", type=pathlib.Path, default=cache, metavar="DIR", help=f"where peers and programs are built [{cache}]")
-    # What a report of peerbench tells of, and this never changes.
+    # Fields that peerbench's report reads and that have one value here.
     parser.set_defaults(tcp=False, load=0)
     wanted = parser.parse_args()
     wanted.rounds = wanted.rounds or (1 if wanted.quick else 3)

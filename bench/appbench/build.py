@@ -1,5 +1,5 @@
-"""The programs, built: once for the standard ABI, whose programs run over MPICH, Intel MPI and Canelé alike, and once for Open MPI,
-which has an ABI of its own. Owns where they lie and when they are complete."""
+"""The built programs: once for the standard ABI, whose programs run over MPICH, Intel MPI and Canelé alike,
+and once for Open MPI, which has an ABI of its own. Owns their folders, and the mark of a complete build."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ ABIS = {"standard": ("mpich", "mpicc_abi", "mpicxx_abi"), "openmpi": ("openmpi",
 
 
 def build_all(wanted, environments, tell):
-    """Builds what is not complete yet. Answers {program: {ABI: folder}}."""
+    """Builds programs that are not complete yet. Returns {program: {ABI: folder}}."""
     found = {}
     for name, program in wanted.programs.items():
         found[name] = {abi: one(program, abi, wanted, environments, tell) for abi in ABIS if ABIS[abi][0] in environments}
@@ -32,7 +32,7 @@ def one(program, abi, wanted, environments, tell):
     peer, c, cxx = ABIS[abi]
     binaries = environments[peer] / "bin"
     variables = {"CC": binaries / c, "CXX": binaries / cxx, "INTO": place, "HERE": programs.HERE}
-    # Anything that a program is told of compilers it is told here.
+    # The build gets its compilers and options here alone.
     told = {name: value for name, value in os.environ.items() if name not in ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")}
     told |= {name: str(value) for name, value in variables.items()} | {"JOBS": str(len(os.sched_getaffinity(0)))}
     log = place / "log"
@@ -47,7 +47,7 @@ def one(program, abi, wanted, environments, tell):
 
 
 def session(cache, tell):
-    """The command by which a rank begins a session of its own."""
+    """Returns the command by which a rank begins a session of its own."""
     source, binary = programs.HERE / "session.c", cache / "applications" / "session"
     if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
         tell(f"compiling {source.name}")

@@ -1,4 +1,4 @@
-"""From the command line to what is printed. Owns the order of things."""
+"""From the command line to the printed report. Owns the order of steps."""
 
 import signal
 import sys
@@ -15,7 +15,7 @@ from .runs import Runner
 
 def main():
     wanted = arguments.read()
-    # Jobs are ended on the way out.
+    # The exit handlers end the jobs.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         measured = measure(wanted)
@@ -34,10 +34,10 @@ def main():
 
 
 def measure(wanted):
-    """The circumstances and the figures; nothing if only to be built."""
+    """Returns the circumstances and the figures; nothing if the programs are only built."""
     wanted.cache.mkdir(parents=True, exist_ok=True)
     canele = places.canele(wanted.canele) if "canele" in wanted.only and not wanted.build else None
-    # MPICH's wrapper compiles the programs of all that have the standard ABI.
+    # MPICH's wrapper compiles the programs of all implementations of the standard ABI.
     peers = [name for name in places.PEERS if name in wanted.only or name == "mpich"]
     environments = {name: install.environment(wanted.cache, places.PEERS[name], tell) for name in peers}
     folders = build.build_all(wanted, environments, tell)

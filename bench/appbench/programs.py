@@ -1,4 +1,4 @@
-"""The programs, as the table describes them. Owns what a description may say and what it means for a number of ranks."""
+"""The programs of the table. Owns the fields of a description and their meaning for a number of ranks."""
 
 import dataclasses
 import hashlib
@@ -12,7 +12,7 @@ TABLE = HERE / "programs.toml"
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """One program; the head of programs.toml says what each field is."""
+    """One program; the head of programs.toml explains the fields."""
 
     name: str
     title: str
@@ -34,25 +34,25 @@ class Program:
     seconds: int = 60
 
     def values(self, ranks, quick):
-        """What the words in braces mean in commands, input and verification."""
+        """Returns the values of the words in braces in commands, input and verification."""
         x, y, z = factors(ranks, 3)
         columns, rows = factors(ranks, 2)
         shape = {"ranks": ranks, "x": x, "y": y, "z": z, "rows": rows, "columns": columns}
         return shape | self.sizes | (self.quick if quick else {})
 
     def heading(self, quick):
-        """The title with the sizes that are run."""
+        """Returns the title with the sizes of this run."""
         return filled(self.title, self.sizes | (self.quick if quick else {}))
 
     def mark(self):
-        """A word that differs for descriptions that build something else."""
+        """Returns a word that differs between descriptions that build different programs."""
         used = [path for path in sorted(HERE.glob("*.c")) if path.name in self.build]
         built = [self.sha256, self.source, self.build, *(path.read_text(encoding="utf-8") for path in used)]
         return hashlib.sha256("\0".join(built).encode()).hexdigest()[:16]
 
 
 def load(path):
-    """{name: program} of a file."""
+    """Returns {name: program} of a file."""
     with open(path, "rb") as file:
         entries = {entry["name"]: entry for entry in tomllib.load(file)["program"]}
     found = [Program(**inherited(entry, entries)) for entry in entries.values()]
@@ -63,13 +63,13 @@ def load(path):
 
 
 def inherited(entry, entries):
-    """The fields of an entry, with those of the program that it is like."""
+    """Returns the fields of an entry, with those of the program that its field `like` names."""
     base = entries[entry["like"]] if "like" in entry else {}
     return {field: value for field, value in (base | entry).items() if field != "like"}
 
 
 def factors(number, count):
-    """`count` factors of a number, the largest first, none larger than need be."""
+    """Returns `count` factors of a number, the largest first, as close to each other as possible."""
     if count == 1:
         return [number]
     last = next(n for n in range(int(round(number ** (1 / count) + 1e-9)), 0, -1) if number % n == 0)
@@ -77,5 +77,5 @@ def factors(number, count):
 
 
 def filled(text, values):
-    """The text with the words in braces replaced; braces around anything else stay."""
+    """Replaces the words in braces of a text; braces around anything else stay."""
     return re.sub(r"\{(\w+)\}", lambda match: str(values.get(match[1], match[0])), text)

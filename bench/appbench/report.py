@@ -1,11 +1,11 @@
-"""The figures in words: one table in Markdown."""
+"""The report: one table in Markdown."""
 
 from peerbench import places
 from peerbench.report import NOISY, table
 
 
 def markdown(circumstances, figures, wanted):
-    """The figures of all programs, and what failed."""
+    """Returns the figures of all programs, and the failures."""
     names = [name for name in places.PARTICIPANTS if name in circumstances["participants"]]
     peers = ", ".join(f"{places.TITLES[name]} {of.split('==')[-1]}" for name, of in circumstances["participants"].items() if name != "canele")
     bound = "as the launchers do it" if circumstances["bound"] else "to no processor"

@@ -9,12 +9,13 @@ from peerbench.rounds import Failed, output
 
 from .programs import filled
 
-# One thread for each rank: ranks are what is measured.
+# One thread for each rank: only ranks are measured.
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 class Runner:
-    """Runs programs over one participant; `folders` says where they were built, `session` what begins a session, if anything."""
+    """Runs programs over one participant. `folders` has the built programs; `session` is the command that
+    begins a session, if there is one."""
 
     def __init__(self, participant, programs, folders, session, quick):
         self.participant = participant
@@ -22,11 +23,11 @@ class Runner:
         self.folders = folders
         self.session = session
         self.quick = quick
-        # Pairs of a program and a number of ranks that took too long: another round would, too.
+        # Pairs of a program and a number of ranks that took too long: another round would take too long, too.
         self.slow = set()
 
     def run(self, name, ranks):
-        """One run: {(figure, 0): (value, unit)}."""
+        """Runs a program once and returns {(figure, 0): (value, unit)}."""
         if (name, ranks) in self.slow:
             return {}
         program = self.programs[name]
@@ -55,7 +56,7 @@ class Runner:
 
 
 def verify(program, values, text):
-    """Fails unless the program found its own results right."""
+    """Fails unless the program's output says that its results are right."""
     for pattern in program.verify:
         if not re.search(filled(pattern, values), text, re.MULTILINE):
             raise Failed(f"is not verified: it prints nothing like {pattern!r}")
@@ -67,12 +68,12 @@ def verify(program, values, text):
 
 
 def measured(pattern, text, wall):
-    """A figure of the program's own, or the time from its start to its end where it tells none."""
+    """Returns a figure of the program, or the time from its start to its end if it has none."""
     return number(pattern, text) if pattern else wall
 
 
 def number(pattern, text):
-    """The last number that a pattern finds."""
+    """Returns the last number that a pattern finds."""
     found = re.findall(pattern, text, re.MULTILINE)
     if not found:
         raise Failed(f"prints nothing like {pattern!r}")

@@ -7,7 +7,7 @@ int main(int count, char **words)
 {
     if (count < 2)
         return 2;
-    /* The leader of a group begins no session: it joins its parent's group first. */
+    /* A process that leads a group cannot begin a session, so it joins its parent's group first. */
     if (getpgid(0) == getpid() && getsid(0) != getpid())
         setpgid(0, getpgid(getppid()));
     if (getsid(0) != getpid() && setsid() < 0)

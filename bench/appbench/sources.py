@@ -1,4 +1,4 @@
-"""Released archives. Owns where they come from and that they are what was asked for."""
+"""Released archives. Owns their origins and checksums."""
 
 import hashlib
 import shutil
@@ -8,19 +8,19 @@ from peerbench import places
 
 
 def unpack(program, given, cache, into, tell):
-    """Puts the sources of a program into the folder `into`, which is not there yet."""
+    """Puts the sources of a program into the new folder `into`."""
     if given and (given / program.source).is_dir():
         shutil.copytree(given / program.source, into, symlinks=True)
         return
     archive = find(program, given, cache, tell)
     into.mkdir(parents=True)
-    # An archive holds one folder.
+    # An archive has one folder at its top.
     if subprocess.run(["tar", "-xf", archive, "-C", into, "--strip-components=1"], check=False).returncode:
         raise places.Missing(f"{archive} cannot be unpacked, see above")
 
 
 def find(program, given, cache, tell):
-    """The archive, where it was given, or in the cache."""
+    """Returns the archive, from the given folder or from the cache."""
     if given and (given / program.source).exists():
         return checked(program, given / program.source)
     kept = cache / "archives"

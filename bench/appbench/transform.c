@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The value of a place in the field: not smooth, so that every wave takes part. */
+/* Returns the value of a place in the field: not smooth, so that every wave takes part. */
 static double complex value(ptrdiff_t place)
 {
     unsigned long mixed = (unsigned long)place * 0x9E3779B97F4A7C15ul;
@@ -22,14 +22,14 @@ int main(int count, char **words)
     ptrdiff_t held = fftw_mpi_local_size_3d(edge, edge, edge, MPI_COMM_WORLD, &layers, &first);
     ptrdiff_t mine = layers * edge * edge, begin = first * edge * edge;
     fftw_complex *field = fftw_alloc_complex((size_t)held);
-    /* Estimated, so that every implementation runs the same plan. */
+    /* An estimated plan is equal for all implementations. */
     fftw_plan forward = fftw_mpi_plan_dft_3d(edge, edge, edge, field, field, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_ESTIMATE);
     fftw_plan back = fftw_mpi_plan_dft_3d(edge, edge, edge, field, field, MPI_COMM_WORLD, FFTW_BACKWARD, FFTW_ESTIMATE);
     for (ptrdiff_t i = 0; i < mine; i++)
         field[i] = value(begin + i);
 
     double scale = 1.0 / ((double)edge * (double)edge * (double)edge), start = 0;
-    /* The first pair is not timed. */
+    /* The first pair of transforms is not timed. */
     for (ptrdiff_t pair = -1; pair < times; pair++) {
         if (pair == 0) {
             MPI_Barrier(MPI_COMM_WORLD);

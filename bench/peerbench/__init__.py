@@ -1,4 +1,5 @@
-"""Runs the programs of bench/programs over several implementations of MPI in turn, and tells medians, spread and ratios.
+"""Runs the programs of bench/programs over several implementations of MPI in turn, and reports medians,
+spread and ratios.
 
     arguments ─▶ main ─▶ install      the peers, each in a virtual environment of its own
                    │       compile      the programs: once for the standard ABI, once for Open MPI

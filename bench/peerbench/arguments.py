@@ -1,4 +1,4 @@
-"""The command line. Owns the options and what they mean together."""
+"""The command line. Owns the options and their combined meaning."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ than 10 %: judge them by the ratio, which is the median of ratios within a round
 
 
 def words(known):
-    """A parser of comma-separated words, each one of `known`."""
+    """Returns a parser of comma-separated words, each one of `known`."""
 
     def read(text):
         chosen = text.split(",")
@@ -38,7 +38,7 @@ def words(known):
 
 
 def counts(least, why):
-    """A parser of comma-separated numbers, each one `least` or more."""
+    """Returns a parser of comma-separated numbers, each at least `least`."""
 
     def read(text):
         try:

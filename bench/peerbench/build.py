@@ -1,5 +1,5 @@
-"""The programs, compiled: once for the standard ABI, whose programs run over MPICH, Intel MPI and Canelé alike, and once for Open
-MPI, which has an ABI of its own."""
+"""The compiled programs: once for the standard ABI, whose programs run over MPICH, Intel MPI and Canelé
+alike, and once for Open MPI, which has an ABI of its own."""
 
 import subprocess
 
@@ -10,7 +10,7 @@ FLAGS = ["-O3", "-ffp-contract=off", "-pthread", "-Wall", "-Wextra", "-Werror"]
 
 
 def compile_all(cache, names, environments, tell):
-    """Compiles programs where sources are newer. Answers folders by ABI."""
+    """Compiles programs whose sources are newer. Returns folders by ABI."""
     folders = {}
     for abi, peer, wrapper in (("standard", "mpich", "mpicc_abi"), ("openmpi", "openmpi", "mpicc")):
         if peer not in environments:
@@ -23,7 +23,7 @@ def compile_all(cache, names, environments, tell):
 
 
 def compile_limits(cache, names, tell):
-    """Compiles the limits of programs that have one of their own. Answers their folder."""
+    """Compiles the limits of programs that have one. Returns their folder."""
     folder = cache / "programs" / "limits"
     folder.mkdir(parents=True, exist_ok=True)
     for source in (places.LIMITS / f"{name}.c" for name in names):

@@ -1,4 +1,4 @@
-"""Virtual environments with the peers, and with what draws. Owns when one is complete."""
+"""Virtual environments with the peers, and one for pictures. Owns the mark of a complete environment."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from . import places
 
 
 def environment(cache, package, tell):
-    """The folder of a complete environment with `package`, made now if need be."""
+    """Returns the folder of a complete environment with `package`, which is made first if it is missing."""
     place = places.environment(cache, package)
     complete = place / "complete"
     if not complete.exists():

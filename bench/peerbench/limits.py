@@ -1,5 +1,5 @@
-"""What the machine allows, measured in the same rounds by bare loops without any library: those of `canele bench`, and the programs of
-bench/programs/limits."""
+"""Limits of the machine, measured in the same rounds by bare loops without any library: those of `canele
+bench`, and the programs of bench/programs/limits."""
 
 import json
 import os
@@ -10,13 +10,13 @@ from . import places, rounds
 KIB, MIB = 1 << 10, 1 << 20
 SHORT, LONG = [8, 64, 256, KIB, 4 * KIB], [64 * KIB, 256 * KIB, MIB, 4 * MIB]
 QUICK_SHORT, QUICK_LONG = [8, KIB], [64 * KIB, MIB]
-# Up to here a message fits into a cache line beside its header.
+# Up to this size a message fits into a cache line beside its header.
 LINE = 48
 
 
 class Limits:
-    """A participant without MPI; `canele` is the command if there is one, `network` as for the others, `folder` has the compiled limits,
-    and `words` are what programs are told."""
+    """A participant without MPI. `canele` is the command if there is one, `network` as for the others,
+    `folder` has the compiled limits, and `words` are the programs' arguments."""
 
     def __init__(self, canele, network, quick, folder, words):
         self.canele = canele
@@ -37,7 +37,7 @@ class Limits:
         return found
 
     def program(self, name):
-        """What a program of bench/programs/limits prints."""
+        """Runs a program of bench/programs/limits and returns its figures."""
         line = [self.folder / name, *rounds.arguments(self.quick, self.words.get(name, ()))]
         run = subprocess.run(line, stdout=subprocess.PIPE, check=True, timeout=rounds.limit(name), text=True)
         return rounds.figures_of(run.stdout)
@@ -65,7 +65,8 @@ class Limits:
         copied = {entry["bytes"]: times(entry) for entry in few.get("copy1", []) if entry["bytes"] > LINE}
         found |= {("private", bytes_): ns for bytes_, ns in copied.items()}
         found |= {("private", entry["bytes"]): times(entry) for entry in many["stream"]}
-        # Memory that both can reach: one copies, or both a half each, whichever is better for large messages.
+        # Memory that both can reach: one side copies, or each side copies a half, depending on which is
+        # better for this size.
         found |= {("allocated", entry["bytes"]): times(entry) for entry in many["copy1"] if entry["bytes"] < MIB}
         found |= {("allocated", entry["bytes"]): times(entry) for entry in many["copy2"] if entry["bytes"] >= MIB}
         return found
@@ -95,5 +96,5 @@ class Limits:
 
 
 def times(entry):
-    """The time that a message takes at this bandwidth."""
+    """Returns the time that a message takes at this bandwidth."""
     return entry["bytes"] / entry["gbytes_per_s"], "ns"

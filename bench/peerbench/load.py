@@ -1,10 +1,10 @@
-"""Processes that compute beside what is measured: a busy machine. Owns their lives."""
+"""Processes that compute during a measurement, as on a busy machine. Owns their start and end."""
 
 import os
 import subprocess
 import sys
 
-# Ends with the process that started it, however that ended.
+# Ends with the process that started it, also if that was killed.
 COMPUTE = """
 import os
 while os.getppid() == {parent}:
@@ -14,7 +14,8 @@ while os.getppid() == {parent}:
 
 
 class Load:
-    """So many computing processes while this is entered, each in a session of its own: Linux gives sessions equal shares."""
+    """Runs computing processes while it is entered, each in a session of its own: Linux gives sessions equal
+    shares."""
 
     def __init__(self, count):
         self.count = count

@@ -1,4 +1,4 @@
-"""From the command line to what is printed. Owns the order of things and the progress on the terminal."""
+"""From the command line to the printed report. Owns the order of steps and the progress on the terminal."""
 
 import contextlib
 import json
@@ -48,10 +48,10 @@ def main():
 
 
 def measure(wanted):
-    """The circumstances and the figures; nothing if only to be installed."""
+    """Returns the circumstances and the figures; nothing if the programs are only installed."""
     wanted.cache.mkdir(parents=True, exist_ok=True)
     canele = places.canele(wanted.canele) if set(places.OURS) & set(wanted.only) else None
-    # MPICH's wrapper compiles the programs of all that have the standard ABI.
+    # MPICH's wrapper compiles the programs of all implementations of the standard ABI.
     peers = [name for name in places.PEERS if name in wanted.only or name == "mpich"]
     environments = {name: install.environment(wanted.cache, places.PEERS[name], tell) for name in peers}
     binaries = build.compile_all(wanted.cache, wanted.programs, environments, tell)
@@ -70,12 +70,13 @@ def measure(wanted):
 
 
 def words_of(wanted):
-    """What programs are told beside the time of a block."""
+    """Returns the arguments of programs beside the time of a block."""
     return {"io": [str(wanted.directory.resolve()), str(wanted.megabytes)]}
 
 
 def runner_of(name, participant, folder, wanted):
-    """What runs a participant's programs; those that it is unable to run give nothing."""
+    """Returns the function that runs a participant's programs; it returns no figures for those that the
+    participant cannot run."""
     if name == "native":
         return native.runner(participant, wanted.quick)
     bound, unbound = (runner(name, one, folder, wanted.quick, words_of(wanted)) for one in (participant, participant.unbound()))

@@ -13,7 +13,7 @@ def median(values):
 
 
 def spread(values):
-    """Distance of the quartiles, relative to the median."""
+    """Returns the distance of the quartiles, relative to the median."""
     values = there(values)
     if len(values) < 2:
         return 0.0
@@ -22,13 +22,13 @@ def spread(values):
 
 
 def paired(ours, theirs):
-    """The median of our value in theirs, round by round."""
+    """Returns the median of the ratios of our value to theirs, round by round."""
     ratios = [a / b for a, b in zip(ours or [], theirs or []) if a is not None and b]
     return statistics.median(ratios) if ratios else None
 
 
 def best(values, names, more_is_better):
-    """The participant with the best median, of those that have one."""
+    """Returns the participant with the best median, of those that have one."""
     medians = {name: median(values.get(name)) for name in names}
     medians = {name: value for name, value in medians.items() if value is not None}
     if not medians:

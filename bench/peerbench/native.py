@@ -1,16 +1,17 @@
-"""Programs that do over Canelé's own API what those of bench/programs do over MPI. Owns which there are, and what figures they give."""
+"""Programs over Canelé's own API that match those of bench/programs over MPI. Owns the list of them, and
+their figures."""
 
 import json
 import os
 
 from . import places, rounds
 
-# Examples that print figures as the programs of bench/programs do.
+# Examples that print figures like the programs of bench/programs.
 EXAMPLES = {"cestac": "examples/exchange", "laplace": "examples/sweep"}
 
 
 def gauss(quick):
-    """Runs of the application: its words, and what gives figures of what it printed."""
+    """Yields runs of the application: its words, and the function that makes figures of its output."""
     for size in (256,) if quick else (256, 512):
         for pivoting in ("none", "partial"):
             yield ["gauss", "--size", size, "--pivoting", pivoting], gauss_figures
@@ -38,7 +39,8 @@ APPLICATIONS = {"gauss": gauss, "mandelbrot": mandelbrot}
 
 
 def runner(participant, quick):
-    """What runs the programs over Canelé's own API; a program that has no such form gives nothing."""
+    """Returns the function that runs the programs over Canelé's own API; it returns no figures for a program
+    without such a form."""
 
     def run(program, ranks):
         if program in EXAMPLES:

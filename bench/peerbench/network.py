@@ -6,12 +6,12 @@ import subprocess
 
 from . import places
 
-# Launchers alone send about fifty, and a measurement some hundreds at least.
+# Launchers alone send about fifty packets, and a measurement at least some hundreds.
 FEWEST_PACKETS = 200
 
 
 class Network:
-    """Both hosts, and the rail between them that is measured."""
+    """Both hosts, and the measured rail between them."""
 
     rail = "ra0"
     hosts = ("10.77.1.1", "10.77.1.2")
@@ -21,7 +21,7 @@ class Network:
             raise places.Missing("--tcp makes network namespaces: only root may")
         self.name = f"peers{os.getpid()}"
         self.folder = folder
-        # What each has -> the file.
+        # The host files by their text.
         self.files = {}
 
     def __enter__(self):
@@ -35,7 +35,7 @@ class Network:
             file.unlink(missing_ok=True)
 
     def hostfile(self, line):
-        """A file that names the hosts, each as `line` makes it of an address."""
+        """Returns a file that names the hosts; `line` makes a line of it from an address."""
         text = "".join(f"{line(host)}\n" for host in self.hosts)
         if text not in self.files:
             self.files[text] = self.folder / f"hosts-{os.getpid()}-{len(self.files)}"
@@ -43,28 +43,30 @@ class Network:
         return self.files[text]
 
     def per_host(self, ranks):
-        """How many of so many ranks each host has."""
+        """Returns how many of so many ranks each host has."""
         return ranks // len(self.hosts)
 
     def variables(self):
-        """By which the remote shells know the hosts."""
+        """Returns the variables that tell the remote shells which hosts to use."""
         return {"CLUSTER": self.name}
 
     def here(self, command):
-        """`command` on the first host, under the name that bench/remote-shell gives it too."""
+        """Returns the line that runs `command` on the first host, under the name that bench/remote-shell
+        gives it too."""
         host = self.hosts[0].replace(".", "-")
         named = ["unshare", "--uts", "bash", "-c", f'hostname host-{host} && exec "$@"', "bash"]
         return [*named, "ip", "netns", "exec", f"{self.name}-h0", *command]
 
     def packets(self):
-        """How many packets the first host has sent over the rail."""
+        """Returns the number of packets that the first host has sent over the rail."""
         counter = f"/sys/class/net/{self.rail}/statistics/tx_packets"
         line = ["ip", "netns", "exec", f"{self.name}-h0", "cat", counter]
         return int(subprocess.run(line, stdout=subprocess.PIPE, check=True, text=True).stdout)
 
     @contextlib.contextmanager
     def crossed(self):
-        """What is done meanwhile must go over the rail: an implementation that finds another way measures something else."""
+        """Checks that the messages inside this context go over the rail; by another way the figures would be
+        wrong."""
         before = self.packets()
         yield
         sent = self.packets() - before

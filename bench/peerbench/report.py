@@ -1,4 +1,4 @@
-"""The figures in words: tables in Markdown, and JSON. Owns how numbers are written."""
+"""The report: tables in Markdown, and JSON. Owns the format of numbers."""
 
 import datetime
 import json
@@ -54,7 +54,7 @@ def markdown(circumstances, figures):
         lines[0] += f" Beside {load} computing processes; in parentheses the worst round."
     for program, ranks in dict.fromkeys((key[0], key[1]) for key in figures.all):
         entries = {key[2:]: entry for key, entry in figures.all.items() if key[:2] == (program, ranks)}
-        # What the limits measure beside it is no figure of the program.
+        # The limits also measure figures that the program does not have.
         entries = {key: entry for key, entry in entries.items() if set(entry[1]) - {"limit"}}
         lines += ["", f"### {programs.ALL[program].title}, {ranks} ranks", "", *of_program(entries, names, program, load > 0)]
         lines += [part for text in [standing(entries, names)] if text for part in ("", text)]
@@ -67,12 +67,12 @@ def markdown(circumstances, figures):
 
 
 def of_program(entries, names, program, loaded):
-    """Lines of the table of a program."""
+    """Returns the lines of the table of a program."""
     return table(entries, names, program in programs.TRANSFERS, loaded, programs.ALL[program].number)
 
 
 def table(entries, names, transfers, loaded, number="bytes"):
-    """Lines of a table; entries are {(figure, number): (unit, {participant: values})}."""
+    """Returns the lines of a table; entries are {(figure, number): (unit, {participant: values})}."""
     limited = any("limit" in values for _, values in entries.values())
     # Few programs have a form over Canelé's own API.
     names = [name for name in names if name != "native" or any(name in values for _, values in entries.values())]
@@ -89,7 +89,7 @@ def table(entries, names, transfers, loaded, number="bytes"):
         cells += [cell(values.get(name), unit, bytes_ if transfers else 0, loaded) for name in columns]
         for name in [name for name in places.OURS if name in names and peers]:
             peer = best(values, peers, more)
-            # A share of what is possible cannot be compared with another one by dividing.
+            # The ratio of two shares in percent says nothing.
             ratio = paired(values.get(name), values.get(peer)) if unit != "%" else None
             cells.append(f"{ratio:.2f} × {places.TITLES[peer]}" if ratio is not None else "")
         if ours and limited:
@@ -100,8 +100,9 @@ def table(entries, names, transfers, loaded, number="bytes"):
 
 
 def standing(entries, names):
-    """Where Canelé stands in a table, in one sentence: the geometric mean of its times to the best peer's, and how many are behind. Of
-    rates the inverse counts. Nothing where it has no peer."""
+    """Compares Canelé with the peers of a table, in one sentence: the geometric mean of its times to the best
+    peer's, and how many figures are behind. For rates the inverse counts. Returns nothing if there is no peer
+    to compare with."""
     peers = [name for name in names if name not in places.OURS]
     ratios = {}
     for (figure, bytes_), (unit, values) in entries.items():
@@ -133,7 +134,7 @@ def worst(values, unit):
 
 
 def quantity(value, unit, bytes_):
-    """A value as it is read best: the time of many bytes that are transferred is a bandwidth too."""
+    """Formats a value for readers; a time of a large transfer gets its bandwidth too."""
     if unit == "ns":
         text = f"{digits(value)} ns" if value < 1e3 else f"{digits(value / 1e3)} µs"
         if value >= 1e6:
@@ -145,7 +146,7 @@ def quantity(value, unit, bytes_):
 
 
 def digits(value):
-    """Three of them, and no exponent."""
+    """Formats a number with three digits and no exponent."""
     for decimals, from_ in ((0, 100), (1, 10), (2, 1)):
         if abs(value) >= from_:
             return f"{value:.{decimals}f}"

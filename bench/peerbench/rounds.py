@@ -1,4 +1,5 @@
-"""Rounds: in each one every participant measures every program, in turn. Owns the order, the deadlines and the figures."""
+"""Rounds: each participant measures each program once a round. Owns the order, the deadlines and the
+figures."""
 
 import contextlib
 import re
@@ -13,7 +14,7 @@ BLOCK_MS, QUICK_BLOCK_MS = 20, 10
 
 
 class Figures:
-    """All that was measured: for each figure and participant one value a round, None where there is none."""
+    """All figures: for each figure and participant one value a round, None for a missing one."""
 
     def __init__(self, rounds):
         self.rounds = rounds
@@ -32,7 +33,7 @@ class Figures:
 
     @classmethod
     def from_json(cls, kept, wanted):
-        """What was kept of the programs in `wanted`."""
+        """Returns the saved figures of the programs in `wanted`."""
         figures = cls(kept["rounds"])
         for entry in (entry for entry in kept["figures"] if entry["program"] in wanted):
             key = (entry["program"], entry["ranks"], entry["figure"], entry["bytes"])
@@ -42,17 +43,18 @@ class Figures:
 
 
 def run_all(wanted, turns, limits, tell):
-    """Measures everything, with `turns` as for `take_turns`; `tell` shows the progress."""
+    """Measures all programs, with `turns` as for `take_turns`; `tell` shows the progress."""
     runs = [(name, ranks) for name in wanted.programs for ranks in programs.ranks_of(name, wanted)]
     return take_turns(wanted.rounds, runs, turns, [("limit", limits.figures)] if limits else [], tell)
 
 
 def take_turns(rounds, runs, turns, last, tell):
-    """The figures of `runs`, pairs of a program and a number of ranks. In each round the participants of `turns`, pairs of a name
-    and what measures, begin at another one; those of `last` come after them."""
+    """Returns the figures of `runs`, pairs of a program and a number of ranks. `turns` has pairs of a
+    participant's name and its measuring function. Each round begins at another participant; those of `last`
+    come after them."""
     figures = Figures(rounds)
     for round_ in range(rounds):
-        # No program is always the first, or always behind the same one.
+        # No participant is always the first, or always behind the same one.
         first = round_ % len(turns)
         order = turns[first:] + turns[:first] + last
         for program, ranks in runs:
@@ -62,18 +64,19 @@ def take_turns(rounds, runs, turns, last, tell):
                 try:
                     figures.put(round_, name, program, ranks, measure(program, ranks))
                 except (Failed, OSError, subprocess.SubprocessError, KeyError, ValueError) as error:
-                    # The others go on.
+                    # The other participants go on.
                     figures.failures.append(f"{where}: {error}")
                     tell(f"FAILED {where}: {error}\n")
     return figures
 
 
 class Failed(Exception):
-    """A run came to nothing; the text says why."""
+    """A run failed; the text gives the reason."""
 
 
 def runner(name, participant, folder, quick, words):
-    """What runs the programs of a participant of this name; `words` are those that a program takes beside the block's time, by its name."""
+    """Returns the function that runs the programs of a participant. `words` are the arguments beside the
+    block's time, by program."""
 
     def run_one(program, ranks):
         variables = programs.ALL[program].variables.get(name)
@@ -83,17 +86,17 @@ def runner(name, participant, folder, quick, words):
 
 
 def limit(program):
-    """Seconds that one run of a program may take."""
+    """Returns the seconds that one run of a program may take."""
     return programs.ALL[program].limit
 
 
 def arguments(quick, words=()):
-    """Those of a program."""
+    """Returns the arguments of a program."""
     return [str(QUICK_BLOCK_MS if quick else BLOCK_MS), str(int(quick)), *words]
 
 
 def figures_of(out):
-    """What a program printed: {(figure, bytes): (value, unit)}."""
+    """Reads the output of a program: {(figure, bytes): (value, unit)}."""
     found = {}
     for text in out.splitlines():
         if match := LINE.match(text):
@@ -105,7 +108,7 @@ def figures_of(out):
 
 
 def run(participant, binary, program, ranks, quick, words=(), variables=None):
-    """One run of a program: {(figure, bytes): (value, unit)}."""
+    """Runs a program once and returns {(figure, bytes): (value, unit)}."""
     begin = time.monotonic()
     with participant.network.crossed() if participant.network else contextlib.nullcontext():
         found = figures_of(output(participant, ranks, [binary, *arguments(quick, words)], limit(program), variables=variables))
@@ -115,7 +118,8 @@ def run(participant, binary, program, ranks, quick, words=(), variables=None):
 
 
 def output(participant, ranks, words, limit, folder=None, variables=None):
-    """What `words` print on so many ranks within `limit` seconds, in a folder and with more variables if these are given."""
+    """Runs `words` on so many ranks within `limit` seconds, in `folder` and with `variables` if these are
+    given. Returns the output."""
     process = subprocess.Popen(
         participant.line(ranks, words),
         stdin=subprocess.DEVNULL,
@@ -140,7 +144,7 @@ def output(participant, ranks, words, limit, folder=None, variables=None):
 
 
 def end(process):
-    """Politely: a launcher has ranks to end."""
+    """Ends a process, first by SIGTERM, because a launcher has ranks to end."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         process.send_signal(number)
         try:

@@ -1,6 +1,7 @@
-/* The exchange of stochastic arithmetic (CESTAC) between three ranks: each rank sends its sample of a number, one double, to both others and
- * receives theirs (Glück, Lamotte, Greiner, 2002). It is what papers/cestac does over Canelé's own API, in the same order. "exchange" is the time
- * of one. Before it measures, each rank looks whether it gets the right samples. */
+/* The exchange of stochastic arithmetic (CESTAC) between three ranks: each rank sends its sample of a number,
+ * one double, to both others and receives theirs (Glück, Lamotte, Greiner, 2002). papers/cestac makes the
+ * exchange over Canelé's own API, in the same order. "exchange" is the time of one. Before the measurement,
+ * each rank checks the samples that it gets. */
 #include "measure.h"
 
 enum { SAMPLES = 3, CHECKED = 1000 };

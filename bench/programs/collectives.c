@@ -6,7 +6,7 @@
 enum { LARGEST = 1 << 20 };
 
 static char *in, *out;
-/* All ranks in the opposite order. */
+/* The communicator of all ranks in the opposite order. */
 static MPI_Comm backwards;
 
 enum kind { BARRIER, BCAST, REDUCE, ALLREDUCE, SCAN, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, KINDS };
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
     in = buffer((size_t)ranks * LARGEST, 0);
     out = buffer((size_t)ranks * LARGEST, 0);
-    /* Numbers that stay numbers however often they are added. */
+    /* Zeros stay numbers however often they are added. */
     memset(in, 0, (size_t)ranks * LARGEST);
     int count = quick ? 2 : 4;
     for (int kind = 0; kind < KINDS; kind++)

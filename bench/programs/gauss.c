@@ -1,9 +1,11 @@
-/* Gauss elimination with stochastic arithmetic (CESTAC) on three ranks, each of which holds one sample of every number (Glück, Lamotte, Greiner,
- * 2002): what papers/gauss computes over Canelé's own API. Each operation is rounded up or down at random; only tests, absolute values and means
- * exchange samples. For the same size and seed both programs have the same samples to the last bit, and the same exchanges.
+/* Gauss elimination with stochastic arithmetic (CESTAC) on three ranks, each of which holds one sample of
+ * every number (Glück, Lamotte, Greiner, 2002). papers/gauss computes the same over Canelé's own API. Each
+ * operation is rounded up or down at random; only tests, absolute values and means exchange samples. For one
+ * size and seed both programs have equal samples to the last bit, and the same exchanges.
  *
- * Called as `gauss BLOCK_MS QUICK [SIZE...]`. "none" and "partial" are the times of an elimination of a matrix of so many bytes without pivoting
- * and with a search in the column, "exchange" is the mean time of an exchange of the latter. Lines that begin with # tell of the solution. */
+ * Called as `gauss BLOCK_MS QUICK [SIZE...]`. "none" and "partial" are the times of an elimination of a
+ * matrix of so many bytes, without pivoting and with a search in the column. "exchange" is the mean time of
+ * an exchange in the latter. Lines that begin with # report the solution. */
 #include <math.h>
 #include <stdint.h>
 
@@ -31,7 +33,7 @@ static void start_stream(uint64_t seed) {
     left = 0;
 }
 
-/* All ones or 0. */
+/* Returns all ones or 0, at random. */
 static inline uint64_t random_bit(void) {
     if (left == 0) {
         state += 0x9e3779b97f4a7c15;
@@ -47,10 +49,11 @@ static inline uint64_t bits_of(double value) {
     return bits;
 }
 
-/* The nearest number, or at random its neighbour on the side of the residual, the exact result less the nearest number. */
+/* Returns the nearest number, or at random its neighbour on the side of the residual (the exact result minus
+   the nearest number). */
 static inline double rounded(double near, double residual) {
     uint64_t bits = bits_of(near), side = bits_of(residual), is_exact = residual == 0;
-    /* One bit more is away from zero: the side of a residual of the same sign. */
+    /* A larger bit pattern is farther from zero: the side of a residual of equal sign. */
     bits += ((uint64_t)((int64_t)(bits ^ side) >> 63) | 1) & random_bit() & (is_exact - 1);
     memcpy(&near, &bits, sizeof near);
     return near;
@@ -61,7 +64,8 @@ static void fail_out_of_range(double number) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Residuals are exact unless a number is too large or too small, which no random matrix of these sizes leads to. */
+/* Ends the job if a number is too large or too small for an exact residual; random matrices of these sizes
+   have no such number. */
 static inline void check_range(double residual, double result) {
     int is_fine = isfinite(residual) & ((fabs(result) > 0x1p-900) | (result == 0));
     if (__builtin_expect(!is_fine, 0)) fail_out_of_range(result);
@@ -74,7 +78,7 @@ static inline double sum(double a, double b) {
     return rounded(near, residual);
 }
 
-/* a b - near, by Dekker's product. */
+/* Returns a b - near, by Dekker's product. */
 static inline double residual_of_product(double a, double b, double near) {
     double a_scaled = 134217729.0 * a, b_scaled = 134217729.0 * b;
     double a_high = a_scaled - (a_scaled - a), b_high = b_scaled - (b_scaled - b);
@@ -113,7 +117,7 @@ static double mean_of(const double *samples) {
     return samples[0] + ((samples[1] - samples[0]) + (samples[2] - samples[0])) / 3;
 }
 
-/* Whether all samples are 0 or less than one digit is significant. */
+/* Returns true if all samples are 0 or less than one digit is significant. */
 static int is_computed_zero(const double *samples) {
     if (samples[0] == samples[1] && samples[0] == samples[2]) return samples[0] == 0;
     double mean = mean_of(samples), squares = 0;
@@ -145,7 +149,8 @@ struct system { int size; double *rows; };
 
 static double *row_of(const struct system *system, int row) { return system->rows + (size_t)row * (system->size + 1); }
 
-/* The matrix of papers/gauss; the right-hand side is the sum of a row, so that all components of the solution are 1. */
+/* Fills in the matrix of papers/gauss; the right-hand side is the sum of a row, so that all components of the
+   solution are 1. */
 static void fill(const struct system *system, uint64_t seed) {
     for (int row = 0; row < system->size; row++) {
         for (int column = 0; column < system->size; column++) {
@@ -181,7 +186,7 @@ static void swap_rows(const struct system *system, int one, int other) {
     }
 }
 
-/* Leaves the solution as right-hand sides. */
+/* Solves the system; the solution replaces the right-hand sides. */
 static void solve(const struct system *system, int is_partial) {
     int size = system->size;
     for (int step = 0; step < size; step++) {

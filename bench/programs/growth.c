@@ -1,6 +1,7 @@
-/* Nanoseconds for each object at 1, 100, 10,000 and 1,000,000 of them alive or under way on two ranks: whatever is not flat grows with
- * what is there. Each figure is the fastest of a few passes in which all objects are made and given back. A size is left out where the
- * one before it says that a pass would take too long, or where implementations permit fewer. The third argument names one case. */
+/* Nanoseconds for each object at 1, 100, 10,000 and 1,000,000 of them alive or under way on two ranks. A
+ * figure that is not flat grows with the number of objects. Each figure is the fastest of a few passes that
+ * make and free all objects. A size is left out if the previous one predicts a pass that takes too long, or
+ * if implementations permit fewer objects. The third argument names one case. */
 #include "measure.h"
 
 enum { MOST = 1000000, PASSES = 3, OBJECTS = 1000, TAG = 7 };
@@ -132,7 +133,7 @@ static void generalized(long n) {
     MPI_Waitall((int)n, requests, MPI_STATUSES_IGNORE);
 }
 
-/* Requests of which none can end: one test of all; the last one done: one test that finds it. */
+/* Requests: tests while none has ended, and waits when only the last one has. */
 
 static void start_generalized(long n) { for (long i = 0; i < n; i++) MPI_Grequest_start(query, gone, cancel, NULL, &requests[i]); }
 static void end_generalized(long n) {
@@ -205,7 +206,7 @@ static void free_comms(long n) { for (long i = 0; i < n; i++) MPI_Comm_free(&com
 static void comm_dup(long n) { for (long i = 0; i < n; i++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]); free_comms(n); }
 static void comm_split(long n) { for (long i = 0; i < n; i++) MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comms[i]); free_comms(n); }
 static void comm_idup(long n) { for (long i = 0; i < n; i++) MPI_Comm_idup(MPI_COMM_WORLD, &comms[i], &requests[i]); wait_all(n); free_comms(n); }
-/* Open MPI's header tells the compiler that weights are read, also those of MPI_UNWEIGHTED. */
+/* Open MPI's header tells the compiler that weights are read, MPI_UNWEIGHTED included. */
 #pragma GCC diagnostic ignored "-Wstringop-overread"
 static void dist_graph(long n) {
     int degree = (int)n;
@@ -250,7 +251,7 @@ static const struct { const char *name; void (*pass)(long n); long most; } cases
     {"win-create", window_create, 100}, {"put", put, 10000}, {"rput", rput, 10000}, {"accumulate", accumulate, 10000}, {"accumulate-scattered", scattered, 100000},
 };
 
-/* Seconds for each object, on the rank where it takes longest. */
+/* Returns the seconds for each object, on the slowest rank. */
 static double each(void (*pass)(long n), long n) {
     long repeats = n < OBJECTS / 10 ? OBJECTS / 10 / n : 1;
     double best = 1e9;

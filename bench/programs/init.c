@@ -1,5 +1,5 @@
-/* Starting and ending a job: the time of MPI_Init on the rank where it takes longest. What the whole job takes is seen from
- * outside. */
+/* Start and end of a job: the time of MPI_Init on the slowest rank. The time of the whole job is measured
+ * from outside. */
 #include <mpi.h>
 #include <stdio.h>
 #include <time.h>

@@ -6,9 +6,10 @@
  *   own-write, own-read      of each rank alone: its part is contiguous, 4 MB in one call
  *   own-write-fsync          the same with MPI_File_sync
  *
- * A file is new for each write, and what is read lies in the page cache as far as there is room. After the timed transfers of a kind
- * one more is checked: each word of the file has a value that follows from its place. What that transfer wrote is read through the
- * system's calls and compared, as is all that it has read. */
+ * A file is new for each write. The page cache holds the bytes that are read, as far as there is room. After
+ * the timed transfers of a kind one more is checked: the value of each word of the file follows from its
+ * place. The check of a write reads the file by the system's calls; the check of a read compares the received
+ * words. */
 #include "measure.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static void must_succeed(int code, const char *call) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* The place in the file of a byte of this rank's data, that lies in blocks; 0: contiguous. */
+/* Returns the place in the file of a byte of this rank's data, which lies in blocks; 0 means contiguous. */
 static int64_t place(int64_t at, int block) {
     return block ? at / block * block * ranks + (int64_t)rank * block + at % block : rank * part + at;
 }
@@ -50,7 +51,7 @@ static void compare(int64_t from, int64_t bytes, int block, const char *what) {
     must_be(wrong, 0, what);
 }
 
-/* Compares this rank's contiguous part of the file, as the system reads it. */
+/* Compares this rank's contiguous part of the file with the right values, read by the system's calls. */
 static void compare_file(void) {
     MPI_Barrier(MPI_COMM_WORLD);
     int file = open(path, O_RDONLY);
@@ -70,7 +71,7 @@ static void compare_file(void) {
 
 struct transfer { const char *name; int block, writes, syncs; };
 
-/* One call; `checked`: with the words that belong there, and a look at those that came. */
+/* Makes one call. If `checked`, it writes the right words, or checks the words that it reads. */
 static void call(MPI_File file, const struct transfer *t, int64_t from, int64_t bytes, int checked) {
     int (*read)(MPI_File, void *, int, MPI_Datatype, MPI_Status *) = t->block ? MPI_File_read_all : MPI_File_read;
     int (*write)(MPI_File, const void *, int, MPI_Datatype, MPI_Status *) = t->block ? MPI_File_write_all : MPI_File_write;
@@ -82,7 +83,7 @@ static void call(MPI_File file, const struct transfer *t, int64_t from, int64_t 
     if (checked && !t->writes) compare(from, bytes, t->block, "the number of wrong words that were read");
 }
 
-/* Seconds in which all bytes are transferred, on the rank where it takes longest. */
+/* Returns the seconds in which all bytes are transferred, on the slowest rank. */
 static double once(const struct transfer *t, int checked) {
     MPI_File file;
     MPI_Datatype view;
@@ -125,7 +126,7 @@ int main(int argc, char **argv) {
     };
     double took[3];
     int times = quick ? 1 : 3;
-    /* Memory of the page cache may be new to this machine. */
+    /* Memory of the page cache may be new to this machine, so the first transfer is not timed. */
     once(&all[0], 0);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         for (int j = 0; j < times; j++) took[j] = once(&all[i], 0);

@@ -1,15 +1,18 @@
-/* The temperature of a square plate with one heated border, by red-black Gauss-Seidel: what DECK's authors compared MPI with (de Oliveira et al.,
- * 2000), and what apps/laplace computes over Canelé's own API. The plate is cut into strips of rows; after each half sweep neighbours
- * swap the edges of the colour that has changed, and every tenth sweep all agree on the largest change. "sweep" is the time of a sweep on a plate
- * of so many bytes, "compute" the same without communication. Before it measures, each rank compares its strip with what it computes alone. */
+/* The temperature of a square plate with one heated border, by red-black Gauss-Seidel. DECK's authors
+ * compared MPI with this program (de Oliveira et al., 2000), and apps/laplace computes it over Canelé's own
+ * API. The plate is cut into strips of rows. After each half sweep neighbours swap the edges of the changed
+ * colour, and every tenth sweep all agree on the largest change. "sweep" is the time of a sweep on a plate of
+ * so many bytes, "compute" the time without communication. Before the measurement, each rank compares its
+ * strip with its own serial result. */
 #include <math.h>
 
 #include "measure.h"
 
 enum { RED, BLACK, LOOK_EVERY = 10, CHECKED = 25 };
 
-/* Rows of a plate. Cells of one colour lie in a plane of their own: all neighbours of a cell are then in the other plane, those of a row of
- * cells in rows too. A row has a cell of the border on either side, a strip a row of the border or of the neighbour above and below. */
+/* Rows of a plate. Cells of one colour have a plane of their own, so all neighbours of a cell are in the
+ * other plane. The neighbours of a row of cells are rows, too. A row has a cell of the border on either side,
+ * a strip a row of the border or of the neighbour above and below. */
 struct strip {
     int side, first, rows, above, below;
     double *plane[2];
@@ -40,7 +43,7 @@ static void release(struct strip *strip) {
     free(strip->plane[BLACK]);
 }
 
-/* Gives every cell of a colour the mean of its four neighbours; returns the largest change, if it is looked at. */
+/* Gives every cell of a colour the mean of its four neighbours; returns the largest change if `looks`. */
 static inline double half_sweep(struct strip *strip, int colour, int looks) {
     double largest = 0;
     for (int row = 1; row <= strip->rows; row++) {

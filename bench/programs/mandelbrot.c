@@ -1,6 +1,6 @@
-/* A picture of the Mandelbrot set by a master and workers (de Oliveira et al., 2000): what apps/mandelbrot computes over mailboxes. Rank 0 hands
- * slices of rows out to the others as they ask for them, and puts the finished ones together. A request carries the slice that its worker has
- * finished.
+/* A picture of the Mandelbrot set by a master and workers (de Oliveira et al., 2000); apps/mandelbrot
+ * computes it over mailboxes. Rank 0 distributes slices of rows to the other ranks on request, and joins the
+ * finished ones. A request carries the finished slice of its worker.
  *
  * Called as `mandelbrot BLOCK_MS QUICK [COLUMNS ROWS]`. "picture" is the time of a picture of so many bytes. Its iterations and its checksum must be
  * those of apps/mandelbrot, where they are known; a line that begins with # tells them. */
@@ -32,7 +32,8 @@ static inline void iterate(double *re, double *im, double x, double y) {
     *re = next;
 }
 
-/* The smooth count of a point that has escaped; less than 0 of one inside. Adds the iterations to `spent`. */
+/* Returns the smooth count of a point that has escaped, and less than 0 for one inside. Adds the iterations
+   to `spent`. */
 static double level_of(double x, double y, uint64_t *spent) {
     if (in_main_bodies(x, y)) return -1;
     double re = 0, im = 0, old_re = 0, old_im = 0;
@@ -45,7 +46,7 @@ static double level_of(double x, double y, uint64_t *spent) {
             double level = (double)(count + FURTHER) + 1 - log2(0.5 * log(re * re + im * im));
             return level > 0 ? level : 0;
         }
-        /* A point that comes back to where it was goes round for ever. */
+        /* A point that returns to an earlier value repeats for ever. */
         if (re == old_re && im == old_im) {
             *spent += count;
             return -1;
@@ -79,7 +80,7 @@ static void colour_of(double level, uint8_t *samples) {
     for (int nth = 1; nth <= 3; nth++) samples[nth - 1] = (uint8_t)round(from[nth] + part * (to[nth] - from[nth]));
 }
 
-/* Computes the rows of a slice; returns the iterations that took. */
+/* Computes the rows of a slice; returns the number of iterations. */
 static uint64_t compute(int first, int end, uint8_t *samples) {
     uint64_t spent = 0;
     for (int row = first; row < end; row++) {
@@ -91,7 +92,8 @@ static uint64_t compute(int first, int end, uint8_t *samples) {
     return spent;
 }
 
-/* A request: first row, end row and iterations of the finished slice, then its samples. Its rows are 0 to 0 at first. */
+/* Returns the bytes of a request: first row, end row and iterations of the finished slice, then its samples.
+   Its rows are 0 to 0 at first. */
 static size_t request_bytes(int slice_rows) { return HEAD * sizeof(uint64_t) + (size_t)slice_rows * columns * 3; }
 
 static void work(uint8_t *message) {
@@ -108,7 +110,7 @@ static void work(uint8_t *message) {
     }
 }
 
-/* Rank 0: hands out all slices and takes them back; returns the iterations of all. */
+/* Rank 0: distributes all slices and collects them; returns the iterations of all. */
 static uint64_t hand_out(uint8_t *message, uint8_t *picture) {
     uint64_t iterations = 0, next_row = 0;
     for (int dismissed = 0; dismissed < ranks - 1;) {
@@ -126,7 +128,7 @@ static uint64_t hand_out(uint8_t *message, uint8_t *picture) {
     return iterations;
 }
 
-/* Compares a picture with what is known of it. */
+/* Compares a picture with the known iterations and checksum. */
 static void check(const uint8_t *picture, uint64_t iterations) {
     uint64_t checksum = 0xcbf29ce484222325;
     for (size_t i = 0; i < (size_t)columns * rows * 3; i++) checksum = (checksum ^ picture[i]) * 0x100000001b3;

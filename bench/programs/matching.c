@@ -31,7 +31,7 @@ static void wait_for_all(const char *name) {
     for (int i = 0; i < DEPTH; i++) if (inbox[i] != i) wrong(name, i);
 }
 
-/* Each answers nanoseconds for one message, on both ranks. */
+/* Returns nanoseconds for one message, on both ranks, like the other functions below. */
 static double posted(const char *name, int source) {
     if (rank == 1) post(source);
     synchronise();
@@ -69,7 +69,7 @@ static double unexpected(void) {
     if (rank == 0) send_backwards();
     synchronise();
     double begin = MPI_Wtime();
-    /* They came from the last to the first: the first is the one that has waited the shortest. */
+    /* The messages arrived from the last to the first, so the first has waited the shortest. */
     for (int i = 0; rank == 1 && i < DEPTH; i++) {
         MPI_Recv(&inbox[i], 1, MPI_LONG, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (inbox[i] != i) wrong("unexpected", i);

@@ -1,7 +1,7 @@
-/* What the programs beside this have in common: how long to measure, and how a figure is told.
- *
- * A program is called as `program BLOCK_MS QUICK` and prints one line for each figure, on rank 0: "NAME BYTES VALUE UNIT".
- * An operation is repeated in blocks of BLOCK_MS; how many repetitions that takes is found by trial, which warms up too. The figure is the median of the blocks. With QUICK there are fewer blocks and sizes. */
+/* Common parts of the programs beside this file: the time of a measurement, and the format of a figure.
+ * A program is called as `program BLOCK_MS QUICK` and prints one line for each figure, on rank 0: "NAME BYTES
+ * VALUE UNIT". An operation is repeated in blocks of BLOCK_MS; trials find the number of repetitions and warm
+ * up. The figure is the median of the blocks. With QUICK there are fewer blocks and sizes. */
 #ifndef MEASURE_H
 #define MEASURE_H
 
@@ -16,11 +16,12 @@ enum { MOST_BLOCKS = 7 };
 static int rank, ranks, quick;
 static double block_s = 0.01;
 
-/* Does an operation `count` times; `what` says which. */
+/* Runs an operation `count` times; `what` has its arguments. */
 typedef void (*operation)(const void *what, long count);
 
-/* Puts this process into a session of its own. Linux gives each session an equal share of a busy processor, and some launchers
- * make a session for each rank and others one for all. A process that leads a group cannot begin a session, so it joins its parent's group first. */
+/* Puts this process into a session of its own. Linux gives each session an equal share of a busy processor,
+ * but some launchers make one session for all ranks. A process that leads a group cannot begin a session, so
+ * it joins its parent's group first. */
 static inline void own_session(void) {
     if (getsid(0) == getpid() || setsid() >= 0) return;
     if (setpgid(0, getpgid(getppid())) == 0) setsid();
@@ -39,7 +40,7 @@ static inline void start(int argc, char **argv) {
     know(argc, argv);
 }
 
-/* The same for a program of which any thread calls at any time. */
+/* Starts a program in which any thread may call MPI at any time. */
 static inline void start_with_threads(int argc, char **argv) {
     int provided;
     own_session();
@@ -60,7 +61,7 @@ static inline double median(double *values, int count) {
     return values[count / 2];
 }
 
-/* Seconds of one block on the rank where it takes longest, which all ranks learn. */
+/* Returns the seconds of one block on the slowest rank, on all ranks. */
 static inline double block(operation run, const void *what, long count) {
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime();
@@ -71,8 +72,8 @@ static inline double block(operation run, const void *what, long count) {
     return longest;
 }
 
-/* Nanoseconds of one operation. A block that was interrupted says too much of an operation: the best one so far tells how many
- * fit. */
+/* Returns nanoseconds of one operation. An interrupted block is too long, so the shortest one so far gives
+ * the number of repetitions. */
 static inline double measure(operation run, const void *what) {
     double best = 1e9, took[MOST_BLOCKS];
     long count = 1;
@@ -94,7 +95,7 @@ static inline void tell(const char *name, long bytes, double value, const char *
     }
 }
 
-/* Ends the job if a result is wrong: its figures would be of something else. */
+/* Ends the job if a result is wrong, because its figures would be meaningless. */
 static inline void must_be(long long found, long long expected, const char *what) {
     if (found == expected) return;
     printf("rank %d: %s is %lld, not %lld\n", rank, what, found, expected);
@@ -102,7 +103,7 @@ static inline void must_be(long long found, long long expected, const char *what
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Memory of the library's own, or the program's, filled so that every page is there. */
+/* Returns memory of the library or of the program, filled so that every page exists. */
 static inline char *buffer(size_t bytes, int allocated) {
     void *memory = NULL;
     if (allocated) MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory);

@@ -1,4 +1,5 @@
-//! What `measure.h` does for MPI programs, for programs over Canelé's own API: how long to measure, and how a figure is told.
+//! Measurement for programs over Canelé's own API, as `measure.h` does it for MPI programs: repetitions, and
+//! the format of a figure.
 //!
 //! A program is called as `program BLOCK_MS QUICK` and prints one line for each figure, on rank 0: `NAME BYTES VALUE UNIT`.
 
@@ -7,21 +8,21 @@ use std::time::Instant;
 use canele::{Error, Flow, Job, Op, Rank};
 use rustix::process::{getpgid, getpid, getppid, getsid, setpgid, setsid};
 
-/// Blocks at most, of which the median counts.
+/// The most blocks of a figure, which is their median.
 const MOST_BLOCKS: usize = 7;
-/// Trials that find out how many repetitions fill a block; each multiplies them by up to 8.
+/// Trials that find the number of repetitions for a block; each multiplies it by up to 8.
 const MOST_TRIALS: usize = 32;
 
 /// Measures operations that all ranks of a job do together.
 pub struct Measure {
     world: Flow,
     block_s: f64,
-    /// Fewer blocks and sizes.
+    /// True for fewer blocks and sizes.
     pub is_quick: bool,
 }
 
 impl Measure {
-    /// Reads the words of the command line.
+    /// Reads the command line.
     pub fn new(job: &Job) -> Self {
         own_session();
         let word = |nth| std::env::args().nth(nth).and_then(|text| text.parse::<f64>().ok());
@@ -29,14 +30,15 @@ impl Measure {
         Self { world: job.world(), block_s: word(1).unwrap_or(10.0) / 1e3, is_quick }
     }
 
-    /// Nanoseconds of one operation, the median of several blocks; `run` does as many as it is told.
+    /// Returns nanoseconds of one operation, the median of several blocks; `run` repeats it as often as its
+    /// argument says.
     ///
     /// # Errors
     /// Those of `run`, and of the barrier before each block.
     pub fn operation(&self, mut run: impl FnMut(u64) -> Result<(), Error>) -> Result<f64, Error> {
         let (mut best, mut count) = (f64::INFINITY, 1_u64);
         for _ in 0..MOST_TRIALS {
-            // A block that was interrupted says too much of an operation.
+            // An interrupted block is too long, so the shortest one counts.
             best = best.min(self.block(&mut run, count)? / count as f64);
             if count as f64 * best >= 0.8 * self.block_s {
                 break;
@@ -57,7 +59,7 @@ impl Measure {
         Ok(times[blocks / 2] / count as f64 * 1e9)
     }
 
-    /// Seconds of one block on the rank where it takes longest.
+    /// Returns the seconds of one block on the slowest rank.
     fn block(&self, run: &mut impl FnMut(u64) -> Result<(), Error>, count: u64) -> Result<f64, Error> {
         self.world.barrier()?;
         let start = Instant::now();
@@ -75,7 +77,8 @@ impl Measure {
     }
 }
 
-/// Puts this process into a session of its own, as `measure.h` does and for its reasons. Without one it goes on all the same.
+/// Puts this process into a session of its own, for the reasons in `measure.h`. If that fails, the process
+/// goes on in the old one.
 fn own_session() {
     if getsid(None).is_ok_and(|session| session == getpid()) || setsid().is_ok() {
         return;

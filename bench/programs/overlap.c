@@ -1,6 +1,6 @@
-/* How much of a transfer of 8 MB from rank 0 to rank 1 goes on while only the sender computes, as long as the transfer takes, and
- * the receiver waits: "overlap" is 100 % if nothing of it is left after the computation, 0 % if all of it. The sender's buffer is
- * from MPI_Alloc_mem, the receiver's is not. */
+/* Overlap of communication and computation. Rank 0 sends 8 MB to rank 1 and computes as long as a transfer
+ * takes, while the receiver waits. "overlap" is 100 % if no part of the transfer is left after the
+ * computation, 0 % if all of it is. The sender's buffer is from MPI_Alloc_mem, the receiver's is not. */
 #include "measure.h"
 
 enum { BYTES = 8 << 20 };
@@ -14,7 +14,7 @@ static void compute(long steps) {
     number = x;
 }
 
-/* Sends, and computes so many steps meanwhile. */
+/* Sends, and computes the given number of steps meanwhile. */
 static void transfer(const void *what, long count) {
     for (long i = 0; i < count && rank < 2; i++) {
         if (rank == 1) {

@@ -13,7 +13,7 @@
 
 enum { WINDOW = 64, LONG = 1 << 20, LINES = 512, LINE_BYTES = 64, TARGET = 1 };
 
-/* Where things lie in the window of rank 1: the first cell, cells of the windows, lines that are read, long transfers. */
+/* Offsets in the window of rank 1: first cell, cells of the windows, lines that are read, long transfers. */
 enum { CELL = 0, COUNTER = 64, CELLS = 128, READ = 4096, MANY = READ + LINES * LINE_BYTES, ALL = MANY + LONG };
 
 static MPI_Win window;
@@ -103,7 +103,8 @@ static void barrier(const void *what, long count) {
     for (long i = 0; i < count; i++) MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Nanoseconds of one get, of as many passes as fit into the blocks: before each pass rank 1 writes all lines. */
+/* Returns nanoseconds of one get. It makes as many passes as fit into the blocks; before each pass rank 1
+   writes all lines. */
 static double gets(void) {
     double spent = 0, took[4096], begin = MPI_Wtime();
     int passes = 0, enough = 0;
@@ -118,7 +119,7 @@ static double gets(void) {
         MPI_Barrier(MPI_COMM_WORLD);
         int64_t sum = 0;
         spent = MPI_Wtime();
-        /* Not in their order, which a processor would foresee. */
+        /* A processor would prefetch lines in order. */
         for (int i = 0; rank == 0 && i < LINES; i++) {
             MPI_Get(&value, 8, MPI_BYTE, TARGET, READ + i * 37 % LINES * LINE_BYTES, 8, MPI_BYTE, window);
             MPI_Win_flush(TARGET, window);
@@ -133,7 +134,7 @@ static double gets(void) {
     return median(took, passes) * 1e9;
 }
 
-/* Rank 0 with rank 1, in one epoch. */
+/* Measures operations of rank 0 on rank 1, in one epoch. */
 static void of_two(void) {
     double *from = (double *)buffer(LONG, 0), first, last;
     for (int i = 0; i < LONG / 8; i++) from[i] = i;

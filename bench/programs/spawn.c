@@ -6,7 +6,8 @@ enum { CHILDREN = 4, TIMES = 5, QUICK_TIMES = 3 };
 
 static const char CHILD[] = "child";
 
-/* Children give their ranks, parents learn the sum; parents give 10, children learn how many parents there are. */
+/* Adds up over both sides: children give their ranks and parents learn the sum; parents give 10, and children
+   learn the number of parents. */
 static void sum(MPI_Comm between, int mine, int expected) {
     int found = 0;
     MPI_Allreduce(&mine, &found, 1, MPI_INT, MPI_SUM, between);

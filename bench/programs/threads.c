@@ -1,12 +1,13 @@
-/* Threads of two ranks that exchange messages at the same time, each with a thread of the other: message rate in windows of 64, and time one way,
- * with a communicator for each pair of threads, and the rate with one for all: with tags as they come, and where a pair has a tag and the program asserts
- * that no receive takes others. A figure's number is that of threads of a rank. */
+/* Threads of two ranks that exchange messages at the same time, each with a thread of the other: message rate
+ * in windows of 64, and time one way. Each pair of threads has a communicator. The rate is also measured with
+ * one communicator for all: with different tags, and with one tag for each pair, where the program asserts
+ * that no receive uses MPI_ANY_TAG. A figure's number counts the threads of a rank. */
 #include "measure.h"
 #include <pthread.h>
 
 enum { WINDOW = 64, MOST_THREADS = 8, BYTES = 8, REPLY = MOST_THREADS * WINDOW };
 
-/* What a thread does `count` times on a communicator, with tags from a number on. */
+/* Runs one thread's exchange `count` times on a communicator, with tags from `tag` on. */
 typedef void (*exchange)(MPI_Comm comm, int tag, long count);
 
 struct task {
@@ -16,7 +17,7 @@ struct task {
     long count;
 };
 
-/* What all threads do, and how many they are. */
+/* The exchange of all threads, and their number. */
 struct work {
     exchange does;
     int threads;

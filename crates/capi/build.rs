@@ -1,4 +1,4 @@
-//! Names the library as programs that are linked with it look for it.
+//! Sets the soname of the library, by which programs that are linked with it find it.
 
 fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcanele.so.0");

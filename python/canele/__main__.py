@@ -1,6 +1,6 @@
 """Runs the command `canele` of this Python: `python -m canele run -n 4 program.py`.
 
-It does all that `canele` does. This interpreter runs the programs whose name ends with `.py`."""
+It takes all commands of `canele`. This interpreter runs the programs whose name ends with `.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from canele._launch import find_command
 from canele.errors import Error
 
-# Options of `canele run` without a value of their own word. All others take the next word, if there is no `=` in theirs.
+# Options of `canele run` that take no value from the next word. All other options take the next word, unless they contain `=`.
 WITHOUT_VALUE = {"--report-bindings", "--check", "--label", "--timestamp", "--tee", "--report-exits", "-h", "--help"}
 
 
@@ -33,8 +33,8 @@ def with_interpreter(words: Sequence[str]) -> Iterator[str]:
 
 
 def has_value(option: str) -> bool:
-    """True if the next word belongs to the option."""
-    # `-n4` has its value itself.
+    """Returns True if the next word is the value of the option."""
+    # `-n4` contains its value.
     is_long = option.startswith("--")
     return option not in WITHOUT_VALUE and "=" not in option and (is_long or len(option) == 2)
 

@@ -16,7 +16,7 @@ class _Waiting:
         self._bell = _native.Bell()
         # Several tasks may await one request.
         self._futures: dict[_native.Request, list[asyncio.Future[None]]] = {}
-        # The loop does not keep this alive, nor this the loop.
+        # The loop does not keep this object alive, and this object does not keep the loop alive.
         self._loop = weakref.ref(loop)
         self._listens = False
 
@@ -54,7 +54,7 @@ class _Waiting:
         try:
             return self.begin(request)
         except Exception:
-            # Its tasks are told by their own calls.
+            # The tasks get the error from their own calls.
             return True
 
 
@@ -72,7 +72,7 @@ async def wait_for(request: _native.Request) -> Any:
             future: asyncio.Future[None] = loop.create_future()
             waiting.add(request, future)
             try:
-                # It may have ended after it was asked.
+                # The request may have ended after the first test.
                 if not waiting.begin(request):
                     await future
             finally:

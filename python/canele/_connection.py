@@ -1,4 +1,4 @@
-"""Connects a process with the ranks that work for it: by a socket from outside of the job, by a flow inside.
+"""Connects a process with the ranks that work for it: by a socket from outside the job, by a flow inside.
 
 Owns the kinds of messages and their shape. Accepts only processes of the same user, because unpickling runs code that the sender chooses."""
 
@@ -24,15 +24,15 @@ UCRED = struct.Struct("3i")
 
 
 class Kind(enum.IntEnum):
-    """The kind of a message. The number in most kinds is that of a task."""
+    """The kind of a message. In most kinds the number of the message is the number of a task."""
 
-    HELLO = 1  # of a rank: its number
-    SETUP = 2  # to a rank: its surroundings, and what to call first
-    READY = 3  # of a rank that is set up: its process
+    HELLO = 1  # from a rank: its number
+    SETUP = 2  # to a rank: its surroundings and its initializer
+    READY = 3  # from a rank that is set up: its process id
     TASK = 4  # to a rank: function, arguments, keywords
-    RESULT = 5  # of a rank
-    ERROR = 6  # of a rank: an exception, of its setup or of a task
-    STOP = 7  # to a rank: it exits with this status
+    RESULT = 5  # from a rank: the result of a task
+    ERROR = 6  # from a rank: an exception of its setup or of a task
+    STOP = 7  # to a rank: the status with which it exits
 
 
 class Order(NamedTuple):
@@ -54,7 +54,7 @@ class Connection(Protocol):
 
 
 class SocketConnection:
-    """A connection over a stream socket. Any thread may send; one receives."""
+    """A connection over a stream socket. Any thread may send; one thread receives."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._socket = stream
@@ -103,7 +103,7 @@ class SocketConnection:
 
 
 class FlowConnection:
-    """A connection to another rank of the same job. Messages of a rank announce themselves, so that one thread can wait for all ranks."""
+    """A connection to another rank of the same job. A rank announces its messages, so that one thread can wait for all ranks."""
 
     ORDER, BELL = 1, 2
 
@@ -127,7 +127,7 @@ class FlowConnection:
 
 
 def is_own_user(stream: socket.socket) -> bool:
-    """True if the process at the other end is of this user, or of root."""
+    """Returns True if the process at the other end belongs to this user, or to root."""
     credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, UCRED.size)
     return UCRED.unpack(credentials)[1] in (os.geteuid(), 0)
 

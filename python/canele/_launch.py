@@ -18,16 +18,16 @@ from typing import Literal
 
 from canele.errors import LauncherError
 
-# How the launcher says that a rank has failed.
+# The launcher's report of a rank that failed.
 END_OF_RANK = re.compile(r"canele: rank (\d+) ((?:was|exited|ended) [^;]*)")
 # Lines of standard error that an error quotes.
 QUOTED_LINES = 8
-# Seconds that a launcher has to end its ranks after it was asked to.
+# Time limit in seconds for a launcher to end its ranks on request.
 GRACE = 20.0
 
 
 def find_command() -> str:
-    """Returns the path of the command `canele`. The one of the wheel, beside this interpreter, comes before the first one in PATH."""
+    """Returns the path of the command `canele`. The command of the wheel, beside this interpreter, comes before the first one in PATH."""
     beside = os.path.join(sysconfig.get_path("scripts"), "canele")
     found = beside if os.access(beside, os.X_OK) else shutil.which("canele")
     if found is None:
@@ -49,9 +49,9 @@ class Launch:
 
     def __init__(self, options: Sequence[str], program: Sequence[str], on_end: Callable[[int], None] | None = None) -> None:
         """Starts the launcher. A thread of this object calls `on_end` with each rank that the launcher reports as failed."""
-        # In a group of its own: an interrupt from the keyboard is this process's, which decides what becomes of the job.
+        # The launcher has a process group of its own: an interrupt from the keyboard reaches this process alone, which decides about the job.
         self._process = subprocess.Popen(
-            [find_command(), "run", *options, *program],
+            [find_command(), "run", "--end-with", str(os.getpid()), *options, *program],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, process_group=0,
         )
         self._on_end = on_end
@@ -64,7 +64,7 @@ class Launch:
             for forwarder in self._forwarders:
                 forwarder.start()
         except RuntimeError:
-            # The interpreter ends: no thread could take what the ranks print.
+            # The interpreter ends, and no thread could forward the output of the ranks.
             self._process.kill()
             self._process.wait()
             raise

@@ -7,7 +7,7 @@ from canele.remote_array import RemoteArray
 
 # Any contiguous memory: bytes, bytearray, memoryview, array.array, numpy.ndarray, Region … (collections.abc.Buffer from Python 3.12 on).
 _Memory = Any
-# How a reduction combines: a function is given the value of the lower ranks and that of the higher ones.
+# The operation of a reduction. A function gets the value of the lower ranks and the value of the higher ranks.
 _Op = Op | Callable[[Any, Any], Any]
 # A neighbour's rank, and the offset and bytes of its part.
 _Part = tuple[int, int, int]

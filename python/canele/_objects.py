@@ -14,7 +14,7 @@ _Combine = Callable[[Any, Any], Any]
 
 
 def _chosen(smaller: bool) -> _Combine:
-    """Returns the function that chooses the smaller or the larger of two values, or of each two items of arrays. It takes a number before a NaN."""
+    """Returns the function that chooses the smaller or the larger of two values, or of each two items of arrays. It prefers a number to a NaN."""
 
     def of_values(a: Any, b: Any) -> Any:
         if a != a:
@@ -32,7 +32,7 @@ def _chosen(smaller: bool) -> _Combine:
             with numpy.errstate(invalid="ignore"):
                 return numpy.frompyfunc(of_values, 2, 1)(a, b)
         if a.dtype.kind == "T":
-            # Texts of numpy have no fmin.
+            # numpy has no fmin for its texts.
             return numpy.minimum(a, b) if smaller else numpy.maximum(a, b)
         return numpy.fmin(a, b) if smaller else numpy.fmax(a, b)
 
@@ -58,7 +58,7 @@ def _located(is_better: _Combine) -> _Combine:
             return _located_items(is_better, a, b)
         (value, index), (other, other_index) = a, b
         if value != value:
-            # A number is taken before one that is none.
+            # A number is preferred to a NaN.
             return a if other != other and index <= other_index else b
         if value == other:
             return a if index <= other_index else b
@@ -97,7 +97,7 @@ _COMBINE: dict[Op, _Combine] = {
 
 
 class _Failed:
-    """Stands for a value that could not be computed, and has the error. All ranks that would get the value raise the error."""
+    """The error of a value that could not be computed, in place of the value. All ranks that would get the value raise the error."""
 
     def __init__(self, error: Exception, rank: int) -> None:
         error.add_note(f"(in a reduction, raised by rank {rank})")
@@ -167,7 +167,7 @@ def _scanned(flow: Flow, tag: int, value: Any, combine: _Combine) -> Any:
         send = flow.isend_object(rank + step, tag, value) if rank + step < size else None
         before = flow.recv_object(rank - step, tag) if rank >= step else None
         if send is not None:
-            # What is sent must not change, as a function of the program may do.
+            # The sent value must not change before it has left, but a function of the program may change it.
             send.wait()
         if rank >= step:
             value = combine(before, value)

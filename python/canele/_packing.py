@@ -1,7 +1,7 @@
 """Packs objects, functions and exceptions as bytes for another process.
 
-A packed object is a list of buffers: a pickle (protocol 5), and large buffers beside it, where they lie. Owns how exceptions travel with
-their traceback, and how a process gets the main module of another one. Never sends anything."""
+A packed object is a list of buffers: a pickle (protocol 5), and views of the object's large buffers. Owns the form of exceptions with their
+traceback, and the import of another process's main module. Never sends anything."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def dump(dumps: Any, obj: Any) -> list[Any]:
 
 
 def unpack(buffers: Buffers) -> Any:
-    """Returns the object of the buffers. The object may keep using them.
+    """Returns the object that the buffers hold. The object may keep using them.
 
     Raises Unpicklable."""
     try:
@@ -93,7 +93,7 @@ class RemoteTraceback(Exception):
 
 
 class RemoteError(Exception):
-    """Stands for an exception that cannot be pickled or loaded again. Has its type and text."""
+    """The type and text of an exception that cannot be pickled or loaded again."""
 
 
 def pack_exception(error: BaseException) -> list[Any]:
@@ -123,10 +123,10 @@ def main_of_process() -> dict[str, str] | None:
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:
-        # What `python -m PACKAGE` runs has no functions that are sent.
+        # The main module of `python -m PACKAGE` has no functions that are sent.
         return {} if spec.name.endswith("__main__") else {"name": spec.name}
     path = getattr(main, "__file__", None)
-    # A program that is read from standard input has the name of no file.
+    # A program that is read from standard input has no file.
     return {"path": os.path.abspath(path)} if path and os.path.isfile(path) else None
 
 
@@ -146,7 +146,7 @@ def import_main(main: dict[str, str] | None) -> None:
 
 def pack_surroundings() -> bytes:
     """Packs the surroundings that another process needs to load this one's functions: module paths, arguments, main module."""
-    # Objects come back from there under this name.
+    # Objects that come back from the other process refer to the main module by this name.
     sys.modules[MAIN] = sys.modules["__main__"]
     return pickle.dumps((sys.path, sys.argv, main_of_process()))
 

@@ -11,9 +11,9 @@ import time
 PIDFD_INFO = struct.Struct("QQ11Ii")
 # PIDFD_GET_INFO: _IOWR(0xff, 11, struct pidfd_info).
 GET_INFO = 3 << 30 | PIDFD_INFO.size << 16 | 0xFF << 8 | 11
-# PIDFD_INFO_EXIT: the wait status is wanted, or there.
+# PIDFD_INFO_EXIT: in a request, asks for the wait status; in a reply, states that it is there.
 HAS_EXIT = 1 << 3
-# Seconds in which the parent of a process that has ended takes its status, before which the kernel does not tell it.
+# Seconds in which the parent of an ended process takes its status, and between two looks. Before that the kernel does not report it.
 REAP_TIME, LOOK_INTERVAL = 2.0, 0.01
 
 

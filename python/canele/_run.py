@@ -96,7 +96,7 @@ class ScriptJob:
 
 
 class FunctionJob(ScriptJob):
-    """A job whose ranks compute a function. They connect, are given the function, and give back its result."""
+    """A job whose ranks compute a function. They connect, receive the function, and send back its result."""
 
     def __init__(self, ranks: int, options: Sequence[str], call: tuple[Any, ...]) -> None:
         from canele._connection import Listener
@@ -176,7 +176,7 @@ class FunctionJob(ScriptJob):
                 self._errors[rank] = error
             connection.send(Kind.STOP, 0 if rank in self._results else 1)
         except (OSError, EOFError):
-            # The launcher says how the rank has ended.
+            # The launcher reports how the rank has ended.
             pass
         finally:
             connection.close()

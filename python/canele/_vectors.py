@@ -81,7 +81,7 @@ def _joined(parts: Sequence[Any]) -> tuple[list[int], Any]:
         import numpy
 
         shape = _memory.row_shape(parts[0])
-        # Rows without items are not counted by their items.
+        # The number of empty rows cannot be computed from their items.
         arrays = [numpy.asarray(part).reshape(-1 if math.prod(shape) else len(part), *shape) for part in parts]
         return counts, numpy.concatenate(arrays)
     if parts and isinstance(parts[0], array):

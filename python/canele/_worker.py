@@ -41,7 +41,7 @@ def serve(connection: Connection) -> int:
                 reply, answer = Kind.RESULT, pack(compute(buffers))
         except BaseException as error:
             reply, answer = Kind.ERROR, pack_exception(error)
-        # Nothing of a task is kept while the next one is waited for.
+        # The rank keeps no data of a task while it waits for the next one.
         del buffers
         flush()
         try:

@@ -122,7 +122,7 @@ def measure(quick: bool, measured: dict[str, tuple[Exchange, int]]) -> dict[str,
             for _ in range(count):
                 exchange()
             batches.append((time.perf_counter() - begin) / count / 2)
-        # The first ones warm up.
+        # The first batches warm up.
         times[name] = min(batches[2:])
     return times
 

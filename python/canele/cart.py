@@ -94,7 +94,7 @@ class Cart:
         return tuple(self._step(dim, by) for dim in range(len(self._dims)) for by in (-1, 1))
 
     def sub(self, remain: Sequence[bool]) -> Cart:
-        """Makes the grid of this rank's row along the dimensions that `remain`. All ranks call sub().
+        """Makes the grid of the ranks that differ from this one only in the dimensions whose value in `remain` is true. All ranks call sub().
 
         Raises ValueError unless there is one truth value for each dimension.
         """
@@ -150,7 +150,7 @@ class Cart:
         sends = _places(_bytes_of(data), 1 if is_same else places)
         receives = _places(_bytes_of(result), places)
         around = self.neighbours
-        # What goes down along a dimension comes from above: where both neighbours are one rank, messages up are sent first and come first from below.
+        # A message sent down a dimension comes from above. If both neighbours are one rank, messages up are sent first, and so arrive first from below.
         order = [place ^ 1 for place in range(places)]
         send_list = [(rank, *sends[0 if is_same else place]) for place in order if (rank := around[place]) is not None]
         receive_list = [(rank, *receives[place]) for place, rank in enumerate(around) if rank is not None]

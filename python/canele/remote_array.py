@@ -38,7 +38,7 @@ def _plain_type(item: Any) -> Any:
 class RemoteArray:
     """An array in a region of any rank, made by RemoteRegion.array(): `array[2:5]` reads, `array[2:5] = values` writes.
 
-    Indices are numbers, slices and `…`, as in numpy. Each stretch of items without gaps is one get or put: slices of whole rows are fastest.
+    Indices are numbers, slices and `…`, as in numpy. Each run of adjacent items is one get or put: slices of whole rows are fastest.
     On return the written values are in the owner's memory. Raises IndexError and the errors of RemoteRegion.put(). Raises OutOfRange beyond
     the region. On the owner's host a region extends to the end of its last page.
     """
@@ -102,7 +102,7 @@ class RemoteArray:
         return self[key]
 
     def _move(self, selection: _Selection, data: Any, move: Any) -> None:
-        """Copies each stretch between the region and contiguous memory."""
+        """Copies each run of adjacent items between the region and contiguous memory."""
         item = self._dtype.itemsize
         flat = data.reshape(-1)
         for number, at in enumerate(selection.starts()):
@@ -115,15 +115,15 @@ class RemoteArray:
 
 
 class _Selection:
-    """The items that a key selects, as stretches of items one behind the other."""
+    """The items that a key selects, as runs of adjacent items."""
 
     def __init__(self, shape: Sequence[int], key: Any) -> None:
-        # Of each dimension the first index, the step and the number of indices.
+        # For each dimension: the first index, the step, the number of indices, and True if the dimension is kept.
         self._ranges = [_range_of(index, length) for index, length in zip(_indices(shape, key), shape)]
         self.counts = tuple(count for _, _, count, _ in self._ranges)
         self.shape = tuple(count for _, _, count, is_kept in self._ranges if is_kept)
         self._strides = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
-        # Dimensions from here on are one stretch: whole ones, and one part of the dimension before.
+        # Dimensions from here on form one run: whole dimensions, after a part of one dimension.
         self._outer = len(shape)
         self.stretch = 1
         while self._outer:
@@ -136,7 +136,7 @@ class _Selection:
                 break
 
     def starts(self) -> Iterator[int]:
-        """Yields the place of the first item of each stretch, counted in items from the array's first."""
+        """Yields the position of the first item of each run, counted in items from the first item of the array."""
         inner = sum(self._ranges[place][0] * self._strides[place] for place in range(self._outer, len(self._ranges)))
         return self._from(0, inner)
 

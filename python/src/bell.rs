@@ -1,4 +1,4 @@
-//! Bells of event loops: how a request that may have ended wakes the tasks that await it.
+//! Bells of event loops: a request that may have ended wakes the tasks that await it.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,14 +7,14 @@ use std::task::{Wake, Waker};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// A descriptor that becomes readable when a request may have ended; of one event loop.
+/// A descriptor that becomes readable when a request may have ended. It belongs to one event loop.
 #[pyclass(frozen, module = "canele._native")]
 pub struct Bell {
     ringer: Arc<Ringer>,
     pub waker: Waker,
 }
 
-/// The bells of the event loops that a request has tasks in.
+/// The bells of the event loops whose tasks await a request.
 #[derive(Default)]
 pub struct Bells(Mutex<Vec<Waker>>);
 
@@ -37,7 +37,7 @@ impl Wake for Bells {
     }
 }
 
-/// Its descriptor, which requests keep open.
+/// The descriptor of a bell. Requests keep it open.
 struct Ringer(OwnedFd);
 
 impl Wake for Ringer {
@@ -46,7 +46,7 @@ impl Wake for Ringer {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // It is full only if it was not read for 2⁶⁴ wakes: then it is readable anyway.
+        // The write fails only after 2⁶⁴ wakes without a read; then the descriptor is readable anyway.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -64,14 +64,14 @@ impl Bell {
         Ok(Self { waker: ringer.clone().into(), ringer })
     }
 
-    /// The descriptor.
+    /// Returns the descriptor.
     fn fileno(&self) -> i32 {
         self.ringer.0.as_raw_fd()
     }
 
-    /// Makes it unreadable until it rings again.
+    /// Makes the descriptor unreadable until the bell rings again.
     fn silence(&self) {
-        // The read fails if it has not rung.
+        // The read fails if the bell has not rung.
         let _ = rustix::io::read(&self.ringer.0, &mut [0; 8]);
     }
 }

@@ -1,8 +1,9 @@
 //! Memory of Python's objects, lent by the buffer protocol (PEP 3118).
 //!
-//! Owns the views: an object cannot move or free its memory while a [`Buffer`] of it lives. That the program does not touch the memory
-//! that an operation under way writes, nor changes what one reads, is the contract of the module's functions, as of MPI's. Never lends
-//! memory that holds Python's objects: these are addresses, which mean nothing to another process.
+//! Owns the views: an object cannot move or free its memory while a [`Buffer`] of it lives. The contract of
+//! the module's functions is that of MPI's: the program does not access memory that an operation under way
+//! writes, and does not change memory that it reads. Never lends memory that holds Python objects: these are
+//! addresses, which mean nothing to another process.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ops::Range;
@@ -19,37 +20,38 @@ use crate::items::{Items, has_objects};
 /// A view of contiguous memory of an object.
 pub struct Buffer {
     view: Box<ffi::Py_buffer>,
-    /// The type of items that the buffer protocol has no format for, by numpy's name.
+    /// numpy's name of the item type, if the buffer protocol has no format for the type.
     dtype: Option<String>,
 }
 
-// SAFETY: the view is released with the interpreter's lock held, by whichever thread; what it points to does not move meanwhile.
+// SAFETY: any thread may release the view, with the interpreter's lock held; its memory does not move
+// meanwhile.
 unsafe impl Send for Buffer {}
 // SAFETY: a shared reference only reads the view.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Memory to be sent.
+    /// Returns a view of memory to send.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::with(object, ffi::PyBUF_ANY_CONTIGUOUS)
     }
 
-    /// Memory to be filled.
+    /// Returns a view of memory to fill.
     pub fn to_fill(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::with(object, ffi::PyBUF_ANY_CONTIGUOUS | ffi::PyBUF_WRITABLE)
     }
 
-    /// Memory of which ranks get or give parts.
+    /// Returns a view of memory whose parts belong to ranks.
     pub fn of_parts(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::of(object)?.in_rows()
     }
 
-    /// Memory to be filled with the parts of ranks, or with one of them.
+    /// Returns a view of memory to fill with the parts of ranks, or with one of them.
     pub fn parts_to_fill(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::to_fill(object)?.in_rows()
     }
 
-    /// Refuses an array in Fortran's order, of which a part is no row.
+    /// Refuses an array in Fortran's order, in which the part of a rank does not consist of rows.
     pub fn in_rows(self) -> PyResult<Self> {
         match self.is_in_order(b'C') {
             true => Ok(self),
@@ -94,10 +96,11 @@ impl Buffer {
         }
     }
 
-    /// The view that an object gives, or the error that it raises.
+    /// Returns the view that an object gives, or the error that it raises.
     fn lent(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
         let mut view = Box::new(ffi::Py_buffer::new());
-        // SAFETY: the interpreter's lock is held, the object lives, and the view has an address of its own until it is released.
+        // SAFETY: the interpreter's lock is held, the object lives, and the view keeps its address until it
+        // is released.
         let refused = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) };
         if refused == 0 { Ok(Self { view, dtype: None }) } else { Err(PyErr::fetch(object.py())) }
     }
@@ -107,7 +110,7 @@ impl Buffer {
         self.view.len.unsigned_abs()
     }
 
-    /// Bytes of one item.
+    /// Returns the size of one item in bytes.
     pub fn item_bytes(&self) -> usize {
         self.view.itemsize.unsigned_abs().max(1)
     }
@@ -117,8 +120,8 @@ impl Buffer {
         if self.len() == 0 {
             return &[];
         }
-        // SAFETY: the view has so many contiguous bytes, which stay until it is released; the program does not change them while they are
-        // read: the contract of the calls that it is lent to.
+        // SAFETY: the view has so many contiguous bytes, which stay until it is released. By the contract of
+        // the calls, the program does not change them while they are read.
         unsafe { std::slice::from_raw_parts(self.view.buf.cast(), self.len()) }
     }
 
@@ -127,19 +130,20 @@ impl Buffer {
         if self.len() == 0 {
             return &mut [];
         }
-        // SAFETY: as of `bytes`, and the view was asked for to be written.
+        // SAFETY: as in `bytes`, and the view was requested as writable.
         unsafe { std::slice::from_raw_parts_mut(self.view.buf.cast(), self.len()) }
     }
 
-    /// Its memory, to be sent. The buffer must outlive the operation.
+    /// Returns its memory for a send. The buffer must outlive the operation.
     pub fn raw(&self) -> Raw {
-        // SAFETY: the caller that lends it keeps the buffer until the operation has ended, and the program changes nothing meanwhile.
+        // SAFETY: the caller keeps the buffer until the operation has ended, and the program changes nothing
+        // meanwhile.
         unsafe { Raw::new(self.view.buf.cast(), 0, self.view.len) }
     }
 
-    /// Its memory, to be filled. The buffer must outlive the operation.
+    /// Returns its memory for a receive. The buffer must outlive the operation.
     pub fn raw_mut(&mut self) -> RawMut {
-        // SAFETY: as of `raw`, and the program touches none of it meanwhile.
+        // SAFETY: as in `raw`, and the program accesses none of it meanwhile.
         unsafe { RawMut::new(self.view.buf.cast(), 0, self.view.len) }
     }
 
@@ -154,36 +158,37 @@ impl Buffer {
         Items::of(self.dtype.as_deref().or_else(format), self.item_bytes())
     }
 
-    /// The format of its items, if the object says it.
+    /// Returns the format of its items, if the object states it.
     fn format(&self) -> Option<&CStr> {
         // SAFETY: a format is a string that lives as long as the view.
         (!self.view.format.is_null()).then(|| unsafe { CStr::from_ptr(self.view.format) })
     }
 
-    /// True if its items lie in C's order (`C`) or in Fortran's (`F`). Those of one dimension lie in both.
+    /// Returns true if its items lie in C's order (`C`) or in Fortran's (`F`). Items of one dimension lie in
+    /// both.
     fn is_in_order(&self, order: u8) -> bool {
         // SAFETY: the view was filled by PyObject_GetBuffer.
         unsafe { ffi::PyBuffer_IsContiguous(&*self.view, c_char::from_ne_bytes([order])) != 0 }
     }
 
-    /// True if the items of both lie in one order.
+    /// Returns true if the items of both buffers lie in one order.
     pub fn has_order_of(&self, other: &Self) -> bool {
         [b'C', b'F'].into_iter().any(|order| self.is_in_order(order) && other.is_in_order(order))
     }
 
-    /// Its addresses.
+    /// Returns the range of its addresses.
     fn addresses(&self) -> Range<usize> {
         let begin = self.view.buf.addr();
         begin..begin.saturating_add(self.len())
     }
 
-    /// True if both have a byte in common.
+    /// Returns true if both buffers have a byte in common.
     pub fn overlaps(&self, other: &Self) -> bool {
         let (mine, theirs) = (self.addresses(), other.addresses());
         mine.start.max(theirs.start) < mine.end.min(theirs.end)
     }
 
-    /// True if both are the same bytes.
+    /// Returns true if both buffers are the same bytes.
     pub fn is_same_memory(&self, other: &Self) -> bool {
         self.addresses() == other.addresses()
     }
@@ -191,8 +196,8 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // Once the interpreter has ended nothing is to be released.
-        // SAFETY: the view was filled by PyObject_GetBuffer, lies where it was, and is released once, with the interpreter's lock.
+        // After the end of the interpreter nothing needs to be released. SAFETY: the view was filled by
+        // PyObject_GetBuffer, has kept its address, and is released once, with the interpreter's lock held.
         Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.view) });
     }
 }
@@ -219,7 +224,7 @@ fn explain(object: &Bound<'_, PyAny>, flags: c_int, cause: PyErr) -> PyErr {
     error
 }
 
-/// The name of an object's type.
+/// Returns the name of an object's type.
 #[cold]
 fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string())

@@ -1,4 +1,4 @@
-//! Channels: virtual channels between two ranks.
+//! Virtual channels between two ranks.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Channel {
     }
 }
 
-/// The memory of several objects.
+/// Returns views of the memory of several objects.
 fn list_of(
     data: &Bound<'_, PyAny>,
     view: fn(&Bound<'_, PyAny>) -> PyResult<Buffer>,

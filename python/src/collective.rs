@@ -1,4 +1,4 @@
-//! Collectives of memory: each is started as one that does not block, and waited for.
+//! Collectives of memory. A blocking collective starts the non-blocking one, and waits for it.
 
 use canele_collective::{Buffers, CollectiveBuffer, CollectiveSpec, Operation, Reduction, Shape};
 use canele_mem::buffer::Divided;
@@ -54,7 +54,7 @@ impl Flow {
     }
 }
 
-/// The memory of a call that only the root needs.
+/// Returns the memory of a call that only the root needs, and refuses a root without it.
 fn at_root<T>(py: Python<'_>, is_root: bool, what: &str, memory: Option<T>) -> PyResult<Option<T>> {
     match (is_root, memory) {
         (false, _) => Ok(None),
@@ -65,14 +65,14 @@ fn at_root<T>(py: Python<'_>, is_root: bool, what: &str, memory: Option<T>) -> P
     }
 }
 
-/// Bytes of one rank's part of memory with equal parts for all.
+/// Returns the bytes of one rank's part of memory with equal parts for all ranks.
 pub fn block_of(py: Python<'_>, len: usize, ranks: u32) -> PyResult<usize> {
     let block = len / ranks as usize;
     check(py, "bytes of equal parts for all ranks", len, block * ranks as usize)?;
     Ok(block)
 }
 
-/// Refuses memory whose items have another type than those that come from other memory of this call.
+/// Refuses memory whose items have another type than those of other memory of the call.
 pub fn check_types(py: Python<'_>, what: &str, one: &Buffer, whose: &str, other: &Buffer) -> PyResult<()> {
     let (items, others) = (one.items(), other.items());
     if items.fits(&others) {
@@ -86,7 +86,7 @@ pub fn check_types(py: Python<'_>, what: &str, one: &Buffer, whose: &str, other:
     Err(raise_text(py, "LengthMismatch", text))
 }
 
-/// Refuses memory of another length than a call needs.
+/// Refuses memory of another length than the call needs.
 pub fn check(py: Python<'_>, what: &'static str, given: usize, needed: usize) -> PyResult<()> {
     if given == needed { Ok(()) } else { Err(raise(py, canele::Error::Lengths { what, given, needed })) }
 }
@@ -102,7 +102,7 @@ impl Flow {
     fn ibroadcast(&self, py: Python<'_>, root: i64, data: Data<'_, '_>) -> PyResult<Request> {
         let root = self.root(py, root)?;
         let output = Buffer::to_fill(data).or_else(|error| {
-            // The root's is only read.
+            // The memory of the root is only read.
             if root == self.me() { Buffer::of(data) } else { Err(error) }
         })?;
         self.start(
@@ -200,11 +200,12 @@ impl Flow {
         self.ibroadcast(py, root, data)?.finish(py)
     }
 
-    /// Gathers the memory of all ranks in `all` at rank `root`, in the order of ranks. The length of `all` is that of `data` times the
-    /// number of ranks. The other ranks' `all` is not used.
+    /// Gathers the memory of all ranks in `all` at rank `root`, in the order of ranks. The length of `all` is
+    /// that of `data` times the number of ranks. The other ranks' `all` is not used.
     ///
-    /// If the root gives no `all`, it is returned new memory of the type of `data`. An array gets a new first dimension, whose size is the
-    /// number of ranks. Raises LengthMismatch if `all` has another type or length.
+    /// If the root gives no `all`, the call returns new memory of the type of `data` there. An array gets a
+    /// new first dimension, whose size is the number of ranks. Raises LengthMismatch if `all` has another
+    /// type or length.
     #[pyo3(signature = (root, data, all=None))]
     fn gather<'py>(
         &self,
@@ -269,7 +270,7 @@ impl Flow {
 }
 
 impl Flow {
-    /// Starts to gather the data of all ranks here.
+    /// Starts to gather the data of all ranks in this rank's memory.
     fn start_gather<'py>(
         &self,
         py: Python<'py>,

@@ -1,6 +1,7 @@
-//! What all objects of a job share, and the operations that no thread waits for any more.
+//! The state that all objects of a job share, and the operations that no thread waits for any more.
 //!
-//! Owns the memory of operations whose Python object is gone, or whose wait was interrupted, until they have ended.
+//! Owns the memory of operations whose Python object is gone, or whose wait was interrupted, until they have
+//! ended.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +11,14 @@ use canele_engine::{Engine, Pending};
 use crate::buffer::Buffer;
 use crate::object::Frame;
 
-/// What an operation under way is on, reads or writes.
+/// The flow of an operation under way, and the memory that it reads or writes.
 #[expect(dead_code, reason = "they are kept, not used, until the operation has ended")]
 pub struct Lent {
-    /// Not given back before.
+    /// The flow stays open until the operation has ended.
     flow: canele::Flow,
-    /// Memory of Python's objects.
+    /// Memory of Python objects.
     buffers: Vec<Buffer>,
-    /// An object that is sent, in parts.
+    /// An object that is sent in parts.
     frame: Option<Box<Frame>>,
 }
 
@@ -31,7 +32,7 @@ impl Lent {
     }
 }
 
-/// The job as its objects see it.
+/// The state of a job that all its Python objects share.
 pub struct Context {
     pub endpoint: Endpoint,
     pub engine: Arc<Engine>,
@@ -45,14 +46,15 @@ impl Context {
     }
 
     fn left(&self) -> MutexGuard<'_, Vec<(Pending, Lent)>> {
-        // A list of values that are whole in themselves.
+        // Each entry is valid by itself, also after a panic.
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives up an operation: a receive without a message is withdrawn, what goes on keeps its memory.
+    /// Abandons an operation. A receive without a message is withdrawn; other operations keep their memory
+    /// until they end.
     pub fn leave(&self, pending: Pending, lent: Lent, withdraw: bool) {
         if withdraw && self.engine.cancel(pending).is_err() {
-            // In a forked child the memory is the parent's operation's, too: it is never freed.
+            // In a forked child the parent's operation uses the memory, too: it is never freed.
             std::mem::forget(lent);
             return;
         }
@@ -60,7 +62,7 @@ impl Context {
         let _ = self.sweep();
     }
 
-    /// Frees the memory of those that have ended; says how many have not.
+    /// Frees the memory of abandoned operations that have ended. Returns the number of the others.
     pub fn sweep(&self) -> Result<usize, Error> {
         let mut left = self.left();
         if left.is_empty() {
@@ -70,7 +72,7 @@ impl Context {
             left.extract_if(.., |(pending, _)| completions.take(*pending).is_some()).collect::<Vec<_>>()
         })?;
         let count = left.len();
-        // Their objects may run code of the program when they are let go.
+        // Objects may run code of the program when they are dropped.
         drop(left);
         drop(ended);
         Ok(count)

@@ -6,14 +6,14 @@ use pyo3::sync::PyOnceLock;
 
 use crate::status::RankNumber;
 
-/// The exception for an error, with the rank that it names as attribute `rank`.
+/// Makes the exception for an error. Its attribute `rank` is the rank that the error names.
 #[cold]
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     let (name, rank) = class_of(&error);
     make(py, name, rank, error.to_string()).unwrap_or_else(|other| other)
 }
 
-/// An exception of the package with a text of this module's own.
+/// Makes an exception of the package with a text of this module.
 #[cold]
 pub fn raise_text(py: Python<'_>, name: &str, text: String) -> PyErr {
     make(py, name, None, text).unwrap_or_else(|other| other)
@@ -27,7 +27,7 @@ fn make(py: Python<'_>, name: &str, rank: Option<RankNumber>, text: String) -> P
     Ok(PyErr::from_value(exception))
 }
 
-/// The name of an error's class, and whom the error is about.
+/// Returns the name of the class of an error, and the rank that the error names.
 fn class_of(error: &Error) -> (&'static str, Option<RankNumber>) {
     match error {
         Error::NoSuchRank { rank, .. } => ("NoSuchRank", Some(rank.0)),

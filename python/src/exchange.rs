@@ -1,4 +1,4 @@
-//! Sending and receiving in one call.
+//! Calls that send and receive at the same time.
 
 use pyo3::prelude::*;
 

@@ -26,12 +26,12 @@ pub struct Flow {
     pub context: Arc<Context>,
     pub flow: canele::Flow,
     pub members: Members,
-    /// For the messages of collectives of objects, once there was one.
+    /// The flow for the messages of collectives of objects, made by the first of them.
     pub objects: OnceLock<ObjectFlow>,
 }
 
 impl Flow {
-    /// Of all ranks of the job.
+    /// Makes a flow of all ranks of the job.
     pub fn new(context: Arc<Context>, flow: canele::Flow) -> Self {
         Self::of_members(context, flow, Members::default())
     }
@@ -40,17 +40,18 @@ impl Flow {
         Self { context, flow, members, objects: OnceLock::new() }
     }
 
-    /// This process's number on the flow.
+    /// Returns the number of this process on the flow.
     pub fn me(&self) -> canele::Rank {
         self.members.me(&self.flow)
     }
 
-    /// How many ranks it has.
+    /// Returns the number of ranks of the flow.
     pub fn ranks(&self) -> u32 {
         self.members.size(&self.flow)
     }
 
-    /// A message of this flow; with `coalesce` it may leave with others.
+    /// Returns the envelope of a message on this flow. With `coalesce` the message may leave in a packet with
+    /// others.
     pub fn envelope(
         &self,
         py: Python<'_>,
@@ -107,9 +108,11 @@ impl Flow {
         format!("<canele.Flow {} of rank {} of {}>", self.flow.on_lane().1.0, self.me().0, self.ranks())
     }
 
-    /// Sends `data` to rank `to`. The caller may change `data` after the return, but the message may still be on its way.
+    /// Sends `data` to rank `to`. The caller may change `data` after the return, but the message may still be
+    /// under way.
     ///
-    /// Raises NoSuchRank, PeerFailed and PeerFinished. Raises Deadline after `timeout` seconds; then nothing was sent.
+    /// Raises NoSuchRank, PeerFailed and PeerFinished. Raises Deadline after `timeout` seconds; then nothing
+    /// was sent.
     #[pyo3(signature = (to, tag, data, timeout=None))]
     fn send(
         &self,
@@ -276,13 +279,14 @@ impl Flow {
         self.recv_until(py, (source, tag), deadline(timeout)?)
     }
 
-    /// Sets how urgent this rank's messages on this flow are, from 0 to 7. The priority matters where messages wait and the strategy uses
-    /// it.
+    /// Sets the priority of this rank's later messages on this flow, from 0 to 7, the most urgent. The
+    /// priority matters while messages wait, if the strategy uses it.
     fn set_priority(&self, py: Python<'_>, level: u8) -> PyResult<()> {
         self.flow.set_priority(level).map_err(|error| raise(py, error))
     }
 
-    /// Sets the rail that takes this rank's messages to other hosts while it has room. Rails are numbered from 1.
+    /// Sets the rail that takes this rank's messages to other hosts while it has room. Rails are numbered
+    /// from 1.
     fn prefer_rail(&self, py: Python<'_>, rail: u8) -> PyResult<()> {
         self.flow.prefer_rail(rail).map_err(|error| raise(py, error))
     }
@@ -294,7 +298,7 @@ impl Flow {
 }
 
 impl Flow {
-    /// Receives an object, until a moment.
+    /// Receives an object; waits until a moment at most.
     pub fn recv_until<'py>(
         &self,
         py: Python<'py>,
@@ -305,7 +309,7 @@ impl Flow {
         object::recv(py, &self.context, &self.flow, want, deadline)
     }
 
-    /// Receives start here: their memory is that of an object of Python.
+    /// Starts a receive into the memory of a Python object.
     pub fn start_receive(&self, py: Python<'_>, want: Want, mut buffer: Buffer) -> PyResult<(Pending, Lent)> {
         let len = buffer.len();
         let (engine, flow) = self.flow.on_lane();
@@ -314,7 +318,7 @@ impl Flow {
         Ok((pending, Lent::new(&self.flow, [buffer])))
     }
 
-    /// The root of a collective, by its number on this flow.
+    /// Returns the root of a collective, given by its number on this flow.
     pub fn root(&self, py: Python<'_>, number: i64) -> PyResult<canele::Rank> {
         let (root, size) = (status::rank(number)?, self.ranks());
         if root.0 < size { Ok(root) } else { Err(raise(py, canele::Error::NoSuchRank { rank: root, size })) }

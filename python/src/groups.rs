@@ -1,14 +1,16 @@
-//! New flows made of one: of the same ranks, of some of them, and grids.
+//! New flows made from a flow: of the same ranks, of some of them, and grids.
 
 use canele_collective::{Operation, Shape};
 use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes};
 
+use crate::buffer::Buffer;
 use crate::errors::raise;
 use crate::flow::Flow;
 use crate::members::Members;
 use crate::package::call;
 
-/// The data of each rank in a split: its color, 1 if it has one, and its key.
+/// The choice of a rank in a split: its color, 1 if it has one, and its key.
 type SplitChoice = [i64; 3];
 
 #[pymethods]
@@ -24,10 +26,12 @@ impl Flow {
         Ok(Self::of_members(self.context.clone(), flow, self.members.clone()))
     }
 
-    /// Makes a new flow of the ranks that give the same `color`. All ranks call split(). A rank that gives None as color is returned None.
+    /// Makes a new flow of the ranks that give the same `color`. All ranks call split(). A rank that gives
+    /// None as color gets None.
     ///
-    /// The keys order the ranks of the new flow, which are numbered from 0. Ranks with equal keys keep their order. Messages and
-    /// collectives of the new flow name ranks by these numbers. Errors name ranks by their numbers in the job, as `error.rank` does.
+    /// The keys order the ranks of the new flow, which are numbered from 0. Ranks with equal keys keep their
+    /// order. Messages and collectives of the new flow name ranks by these numbers. Errors name ranks by
+    /// their numbers in the job, as `error.rank` does.
     #[pyo3(signature = (color, key=0))]
     fn split(&self, py: Python<'_>, color: Option<i64>, key: i64) -> PyResult<Option<Self>> {
         let mine: SplitChoice = [color.unwrap_or_default(), color.is_some().into(), key];
@@ -46,10 +50,12 @@ impl Flow {
         Ok(Some(Self::of_members(self.context.clone(), flow, members)))
     }
 
-    /// Makes a grid of this flow's ranks, a canele.Cart. All ranks call cart(). A rank beyond the places of the grid is returned None.
+    /// Makes a grid of this flow's ranks, a canele.Cart. All ranks call cart(). A rank beyond the places of
+    /// the grid gets None.
     ///
-    /// `dims` has the size of each dimension, or is the number of dimensions. A size of 0 is chosen. `periods` says for each dimension, or
-    /// for all of them, whether it is closed to a ring. Raises ValueError if there are fewer ranks than places.
+    /// `dims` has the size of each dimension, or is the number of dimensions. A size of 0 is chosen.
+    /// `periods` is True for a dimension that is closed to a ring, given for each dimension or for all of
+    /// them. Raises ValueError if there are fewer ranks than places.
     #[pyo3(signature = (dims, periods=None))]
     fn cart<'py>(
         slf: &Bound<'py, Self>,
@@ -59,7 +65,8 @@ impl Flow {
         call(slf.py(), "canele.cart", "create", (slf, dims, periods))
     }
 
-    /// The flow of messages of the package's own collectives of objects, and the tag of the messages of the next one.
+    /// Returns the flow of the messages of the package's own collectives of objects, and the tag of the next
+    /// one.
     fn _of_objects(&self, py: Python<'_>) -> PyResult<(Self, u32)> {
         let (flow, tag) = self.next_object_call(py)?;
         Ok((Self::of_members(self.context.clone(), flow.clone(), self.members.clone()), tag.0))
@@ -67,7 +74,8 @@ impl Flow {
 }
 
 impl Flow {
-    /// A flow that all ranks of this one have agreed on, whose collectives are still those of all ranks of the job.
+    /// Makes a flow that all ranks of this flow agree on. Its collectives are at first those of all ranks of
+    /// the job.
     fn new_flow(&self, py: Python<'_>, lane: Option<u32>) -> PyResult<canele::Flow> {
         let make = || match lane {
             Some(lane) => self.flow.duplicate_on_lane(lane),
@@ -78,13 +86,13 @@ impl Flow {
 
     fn tell_all(&self, py: Python<'_>, mine: SplitChoice) -> PyResult<Vec<SplitChoice>> {
         let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let mut all = vec![0; bytes.len() * self.ranks() as usize];
-        let (engine, flow) = self.flow.collectives_on_lane();
         let shape = Shape::new(Operation::Allgather, bytes.len());
-        py.detach(|| engine.collective(flow, shape, None, &bytes, &mut all))
-            .map_err(|error| raise(py, error))?;
+        // Memory of Python may be left to the collective if an interrupt ends the wait.
+        let all = PyByteArray::new(py, &vec![0; bytes.len() * self.ranks() as usize]);
+        let buffers = (Some(Buffer::of(&PyBytes::new(py, &bytes))?), Some(Buffer::to_fill(&all)?));
+        self.start(py, shape, None, buffers)?.finish(py)?;
         let word = |bytes: &[u8]| i64::from_ne_bytes(bytes.try_into().unwrap_or_default());
         let told = |bytes: &[u8]| [word(&bytes[..8]), word(&bytes[8..16]), word(&bytes[16..])];
-        Ok(all.chunks_exact(24).map(told).collect())
+        Ok(all.to_vec().chunks_exact(24).map(told).collect())
     }
 }

@@ -1,13 +1,14 @@
-//! The type of the items of a buffer: its format (PEP 3118, and the codes of the module `struct`) as an element of reductions.
+//! The type of the items of a buffer: its format (PEP 3118, and the codes of the module `struct`) as an
+//! element of reductions.
 //!
-//! Owns the comparison of types. Memory of bytes has no type of its own and fits every other.
+//! Owns the comparison of types. Memory of bytes has no type of its own and fits every type.
 
 use canele_collective::Element;
 
 /// The type of the items of a buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Items {
-    /// Bytes, or items of a type that the object does not say.
+    /// Bytes, or items whose type the object does not state.
     Bytes(usize),
     /// Numbers, truth values, or pairs of a value and an index.
     Known(Element),
@@ -15,11 +16,11 @@ pub enum Items {
     Other(String),
 }
 
-/// Characters that say the byte order of this machine.
+/// Characters of a format that state the byte order of this machine.
 const NATIVE: [char; 3] = if cfg!(target_endian = "little") { ['@', '=', '<'] } else { ['@', '=', '>'] };
 
 impl Items {
-    /// Items of so many bytes with a format; none if the object says none.
+    /// Returns the type of items of `bytes` bytes with a format, if the object states one.
     pub fn of(format: Option<&str>, bytes: usize) -> Self {
         match format {
             None => Self::Bytes(bytes),
@@ -31,7 +32,7 @@ impl Items {
         }
     }
 
-    /// Returns their element in reductions, if there is one.
+    /// Returns the element of these items in reductions, if there is one.
     pub fn element(&self) -> Option<Element> {
         match self {
             Self::Known(element) => Some(*element),
@@ -40,12 +41,12 @@ impl Items {
         }
     }
 
-    /// Returns true if memory of the one type may be copied to memory of the other.
+    /// Returns true if memory of one type may be copied to memory of the other type.
     pub fn fits(&self, other: &Self) -> bool {
         self == other || matches!(self, Self::Bytes(_)) || matches!(other, Self::Bytes(_))
     }
 
-    /// Returns their name in messages.
+    /// Returns the name of the type in messages.
     pub fn name(&self) -> String {
         match self {
             Self::Bytes(bytes) => format!("bytes in items of {bytes}"),
@@ -55,7 +56,7 @@ impl Items {
     }
 }
 
-/// True if items of a format hold objects of Python (code `O`). Names of fields stand between colons.
+/// Returns true if items of a format hold Python objects (code `O`). Names of fields stand between colons.
 pub fn has_objects(format: &[u8]) -> bool {
     format.split(|byte| *byte == b':').step_by(2).any(|codes| codes.contains(&b'O'))
 }
@@ -82,7 +83,7 @@ fn element(format: &str, bytes: usize) -> Option<Element> {
     .filter(|element| element.size() == bytes)
 }
 
-/// A structure of a value and an index without gaps, as `T{d:value:i:index:}`.
+/// Returns the element of a structure of a value and an index without gaps, as `T{d:value:i:index:}`.
 fn pair(format: &str) -> Option<Element> {
     let fields = format.strip_prefix("T{")?.strip_suffix(":}")?;
     let parts: Vec<&str> = fields.split(':').collect();

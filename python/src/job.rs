@@ -1,4 +1,4 @@
-//! The job: where a program begins and ends.
+//! The job: the begin and the end of a program's communication.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -162,7 +162,7 @@ impl Job {
         let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).take();
         let job = job.ok_or_else(|| raise(py, canele::Error::Finished))?;
         let context = &*self.context;
-        // Sends that no thread waits for leave first; receives among them were withdrawn.
+        // Sends that no thread waits for leave first; such receives were withdrawn.
         in_portions(
             py,
             None,
@@ -203,12 +203,12 @@ impl Job {
     }
 }
 
-/// Says that the object was closed.
+/// Makes the error of an object that was closed.
 pub fn closed(py: Python<'_>, what: &str) -> PyErr {
     raise_text(py, "Error", format!("this {what} was closed: create or find another one"))
 }
 
-/// Returns the time until a moment.
+/// Returns the time left until a moment.
 pub fn left(end: Instant) -> std::time::Duration {
     end.saturating_duration_since(Instant::now())
 }

@@ -1,12 +1,14 @@
 //! The extension module `canele._native`: jobs, messages, collectives, regions, channels and mailboxes for Python.
 //!
-//! Owns the way from Python's objects to the crate `canele` and back: buffers lent by the buffer protocol (`buffer`), objects pickled
-//! into one message (`object`), requests (`request`) and waiting without the interpreter's lock (`wait`). Never copies a buffer
-//! that the engine can read or write where it lies, and never calls Python from within the engine.
+//! Owns the conversion between Python's objects and the crate `canele`: buffers lent by the buffer protocol
+//! (`buffer`), objects pickled into one message (`object`), requests (`request`) and waiting without the
+//! interpreter's lock (`wait`). Never copies a buffer that the engine can read or write where it lies, and
+//! never calls Python from within the engine.
 //!
 //! ```text
 //!   Python ── pymethods ── buffer, object ──▶ engine: at once, with the interpreter's lock
-//!                                        └──▶ a request, waited for in portions without the lock; between them signals are looked for
+//!                                        └──▶ a request, waited for in portions without the lock;
+//!                                             signals are checked between portions
 //! ```
 
 mod bell;

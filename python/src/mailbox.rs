@@ -1,4 +1,4 @@
-//! Mailboxes: posted to by many, retrieved from by their owner.
+//! Mailboxes: any rank posts messages, and the owner retrieves them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -96,7 +96,7 @@ impl Message {
     /// Raises Error if the sender posted bytes.
     fn object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let data = self.data.bind(py);
-        // A copy, so that arrays in it may be written.
+        // The bytes are copied, so that arrays in the object may be written.
         let bytes = pyo3::types::PyByteArray::new(py, data.as_bytes());
         let status = canele::Status {
             source: canele::Rank(self.sender),
@@ -137,7 +137,7 @@ impl MailboxSender {
     }
 }
 
-/// A message with these bytes.
+/// Returns a message with these bytes.
 fn packed(bytes: &[u8]) -> canele::Message {
     let mut message = canele::Message::with_capacity(bytes.len());
     message.pack(bytes);

@@ -1,7 +1,8 @@
 //! Objects as messages: pickled with protocol 5, their large buffers beside the pickle.
 //!
-//! An object is one message, so that it is matched as one. Its length is known before it is received, into memory that is allocated once;
-//! buffers are used there. What the message consists of stands at its end, because a pickle says itself where it ends:
+//! An object is one message, so that it is matched as one. The receiver knows its length, and allocates
+//! memory once; the loaded object uses its buffers there. The lengths of the parts stand at the end of the
+//! message, because a pickle itself marks where it ends:
 //!
 //! ```text
 //!   | pickle | ⟶16 | buffer | ⟶16 | buffer | … | ⟶16 | lengths: u64 each, the pickle's first | buffers: u32 | magic: u32 |
@@ -25,17 +26,18 @@ use crate::wait;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"cpy1");
 const TRAILER: usize = 8;
-/// Where buffers begin in a message, and so, in memory that is aligned so far, for any number.
+/// Alignment of buffers in a message. In memory with this alignment they are aligned for numbers of any type.
 const ALIGNMENT: usize = 16;
-/// Messages up to this length are copied together and received at once.
+/// Largest length in bytes of a message that is copied together and received at once.
 const SMALL: usize = 4096;
 
 /// An object as the parts of a message.
 pub struct Frame {
-    /// The pickle, and the buffers beside it.
+    /// The pickle, and the large buffers beside it.
     buffers: Vec<Buffer>,
-    /// What fills up to the next buffer, and what stands at the end.
+    /// Zeroes that fill the gap up to the next buffer.
     filling: [u8; ALIGNMENT],
+    /// The lengths and the trailer at the end of the message.
     end: Vec<u8>,
 }
 
@@ -63,7 +65,7 @@ impl Frame {
         Ok(Self { buffers, filling: [0; ALIGNMENT], end })
     }
 
-    /// Calls `each` with its parts, one behind the other.
+    /// Calls `each` with each part of the message, in order.
     fn parts<'a>(&'a self, mut each: impl FnMut(&'a [u8])) {
         for buffer in &self.buffers {
             each(buffer.bytes());
@@ -72,20 +74,20 @@ impl Frame {
         each(&self.end);
     }
 
-    /// Its length in bytes.
+    /// Returns the length of the message in bytes.
     pub fn len(&self) -> usize {
         let buffers = self.buffers.iter().map(|buffer| buffer.len().next_multiple_of(ALIGNMENT));
         buffers.sum::<usize>() + self.end.len()
     }
 
-    /// All of it, in one piece.
+    /// Returns the message in one piece.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len());
         self.parts(|part| bytes.extend_from_slice(part));
         bytes
     }
 
-    /// Its parts as one message, and what must be kept until that has ended.
+    /// Returns the parts as one message, and the frame, which must be kept until the operation has ended.
     fn lend(self: Box<Self>) -> (OutBuffer, Box<Self>) {
         let mut list = Vec::with_capacity(2 * self.buffers.len() + 1);
         self.parts(|part| {
@@ -97,7 +99,7 @@ impl Frame {
     }
 }
 
-/// Begins to send an object on a flow, which is that of the envelope.
+/// Begins to send an object on the flow of the envelope.
 pub fn begin(
     py: Python<'_>,
     flow: &canele::Flow,
@@ -107,7 +109,7 @@ pub fn begin(
     begin_frame(py, flow, envelope, Box::new(Frame::of(object)?))
 }
 
-/// Begins to send an object that was pickled before.
+/// Begins to send an object that is already pickled.
 pub fn begin_frame(
     py: Python<'_>,
     flow: &canele::Flow,
@@ -126,7 +128,7 @@ pub fn begin_frame(
     Ok(Begun::UnderWay(pending, Lent::of_frame(flow, frame)))
 }
 
-/// Room for a short message of any length.
+/// Memory for a short message of any length up to [`SMALL`].
 struct Short(Vec<u8>);
 
 impl canele_engine::Room for Short {
@@ -138,14 +140,14 @@ impl canele_engine::Room for Short {
     }
 }
 
-/// A message that was received as an object, which is not loaded yet.
+/// A received message with an object that is not loaded yet.
 pub struct ObjectMessage<'py> {
     frame: Bound<'py, PyAny>,
     status: canele::Status,
 }
 
 impl<'py> ObjectMessage<'py> {
-    /// Makes its object.
+    /// Loads the object.
     pub fn load(&self) -> PyResult<Bound<'py, PyAny>> {
         load(&self.frame, self.status)
     }
@@ -181,7 +183,7 @@ pub fn recv_message<'py>(
     Ok(ObjectMessage { frame: recv_matched(py, context, flow, matched)?, status })
 }
 
-/// Receives a message that a probe took as a new bytearray.
+/// Receives a message that a probe has taken into a new bytearray.
 pub fn recv_matched<'py>(
     py: Python<'py>,
     context: &Context,
@@ -193,14 +195,14 @@ pub fn recv_matched<'py>(
     Ok(bytes)
 }
 
-/// A bytearray whose bytes are about to be filled, all of them.
+/// Returns a bytearray of `len` bytes, all of which are about to be filled.
 pub fn new_bytearray(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyAny>> {
     let len = len.cast_signed();
     // SAFETY: the interpreter's lock is held; without a source the new object has so many bytes of any value, which Python allows.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyByteArray_FromStringAndSize(std::ptr::null(), len)) }
 }
 
-/// Makes the object of a message, whose memory it may go on to use.
+/// Loads the object of a message. The object may go on using the memory of the message.
 pub fn load<'py>(frame: &Bound<'py, PyAny>, status: impl Into<Status>) -> PyResult<Bound<'py, PyAny>> {
     static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = frame.py();
@@ -230,7 +232,8 @@ pub fn load<'py>(frame: &Bound<'py, PyAny>, status: impl Into<Status>) -> PyResu
     loads.call((frame,), Some(&options))
 }
 
-/// The lengths of the pickle and of the buffers of an object's message; nothing if it is none.
+/// Returns the lengths of the pickle and of the buffers of an object's message; none if the message has no
+/// object.
 fn lengths_of(bytes: &[u8]) -> Option<Vec<usize>> {
     let (rest, trailer) = bytes.split_at_checked(bytes.len().checked_sub(TRAILER)?)?;
     let word =

@@ -1,7 +1,8 @@
 //! Collectives of objects, by messages on a flow of their own.
 //!
-//! Each call pickles all its objects before it sends the first, and loads none before it has received the last. An object that cannot be
-//! pickled or loaded so leaves no message behind. Messages that an interrupted call leaves behind have its tag, which no later call uses.
+//! Each call pickles all its objects before it sends the first, and loads none before it has received the
+//! last. So an object that cannot be pickled or loaded leaves no message behind. Messages that an interrupted
+//! call leaves behind have its tag, which no later call uses.
 
 use canele_collective::{Operation, Shape};
 use canele_engine::{Envelope, Tag, Want};
@@ -19,7 +20,7 @@ use crate::request::Request;
 /// The flow of the messages of collectives of objects.
 pub struct ObjectFlow {
     flow: canele::Flow,
-    /// Counts the calls, and so numbers them alike on all ranks.
+    /// Counts the calls, so that a call has the same number on all ranks.
     calls: AtomicU32,
 }
 
@@ -27,7 +28,8 @@ pub struct ObjectFlow {
 type ObjectCall<'a> = (&'a canele::Flow, Tag);
 
 impl Flow {
-    /// The flow and the tag of the next call's messages. All ranks create the flow at their first such call.
+    /// Returns the flow and the tag of the next call's messages. All ranks create the flow in their first
+    /// such call.
     pub fn next_object_call(&self, py: Python<'_>) -> PyResult<ObjectCall<'_>> {
         let objects = match self.objects.get() {
             Some(objects) => objects,
@@ -62,7 +64,7 @@ impl Flow {
         Ok(object::begin_frame(py, flow, envelope, frame)?.into_request(&self.context, &self.members))
     }
 
-    /// One object for each rank, as a list of Python that a rank gave.
+    /// Returns the objects of a Python list with one for each rank.
     fn one_each<'py>(&self, objects: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let list = objects.try_iter()?.collect::<PyResult<Vec<_>>>()?;
         let (given, needed) = (list.len(), self.ranks() as usize);
@@ -156,7 +158,8 @@ impl Flow {
         Ok(list.swap_remove(me.0 as usize))
     }
 
-    /// Returns the list of the objects of all ranks, in their order. Each rank sends to each other one.
+    /// Returns the list of the objects of all ranks, in their order. Each rank sends its object to each other
+    /// rank.
     fn allgather_objects<'py>(
         &self,
         py: Python<'py>,
@@ -189,7 +192,8 @@ impl Flow {
         self.load_all(py, &messages, &list[self.me().0 as usize])
     }
 
-    /// Pickles the object for each other rank. They begin behind this rank, so that not all ranks send to one at first.
+    /// Pickles the object for each other rank, beginning after this rank, so that not all ranks send to one
+    /// rank first.
     fn frames_for_others(&self, list: &[Bound<'_, PyAny>]) -> PyResult<Vec<(u32, Box<Frame>)>> {
         let (me, size) = (self.me().0, self.ranks());
         let others = (1..size).map(|step| (me + step) % size);
@@ -203,7 +207,7 @@ impl Flow {
         others.map(|from| self.recv_message(py, call, from)).collect()
     }
 
-    /// The list of all ranks' objects: those of the other ranks, and this rank's own.
+    /// Returns the list of all ranks' objects: the objects of the other ranks, and this rank's own.
     fn load_all<'py>(
         &self,
         py: Python<'py>,

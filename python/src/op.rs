@@ -1,42 +1,42 @@
-//! How reductions combine: the operations that the module knows, and functions of the program.
+//! The operations of reductions: those of the module, and functions of the program.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// How a reduction combines two values. You may give a function of two arguments instead.
+/// An operation by which a reduction combines two values. You may give a function of two arguments instead.
 ///
 /// Results have the same bits on every rank, and in every run with as many ranks.
 #[pyclass(frozen, eq, eq_int, hash, from_py_object, rename_all = "UPPERCASE", module = "canele")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
-    /// Their sum; integers wrap around.
+    /// The sum; integers wrap around.
     Sum,
-    /// The smaller; a number is taken before a NaN.
+    /// The smaller value; a number is preferred to a NaN.
     Min,
-    /// The larger; a number is taken before a NaN.
+    /// The larger value; a number is preferred to a NaN.
     Max,
-    /// Their product; integers wrap around.
+    /// The product; integers wrap around.
     Prod,
-    /// Whether both are true, which are those that are not 0.
+    /// True if both values are true, that is, not 0.
     Land,
-    /// Whether one at least is true.
+    /// True if at least one value is true.
     Lor,
-    /// Whether one only is true.
+    /// True if exactly one value is true.
     Lxor,
-    /// Bits that are set in both.
+    /// The bits that are set in both values.
     Band,
-    /// Bits that are set in one at least.
+    /// The bits that are set in at least one value.
     Bor,
-    /// Bits that are set in one only.
+    /// The bits that are set in exactly one value.
     Bxor,
-    /// Of pairs (value, index) that with the smaller value; of equal values, with the smaller index.
+    /// The pair (value, index) with the smaller value; of equal values, the one with the smaller index.
     Minloc,
-    /// Of pairs (value, index) that with the larger value; of equal values, with the smaller index.
+    /// The pair (value, index) with the larger value; of equal values, the one with the smaller index.
     Maxloc,
 }
 
 impl Op {
-    /// Its name in Python.
+    /// Returns its name in Python.
     pub fn name(self) -> String {
         format!("{self:?}").to_uppercase()
     }
@@ -61,11 +61,11 @@ impl From<Op> for canele::Op {
     }
 }
 
-/// An operation as Python gives it.
+/// An operation that a Python program gives.
 pub enum GivenOp<'py> {
-    /// One that the module knows.
+    /// An operation of the module.
     Known(Op),
-    /// A function of two arguments: the value of the lower ranks and that of the higher ones.
+    /// A function of two arguments: the value of the lower ranks and the value of the higher ranks.
     Function(Bound<'py, PyAny>),
 }
 
@@ -89,7 +89,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for GivenOp<'py> {
 }
 
 impl<'py> GivenOp<'py> {
-    /// The object that Python gave, for functions of the package.
+    /// Returns the Python object of the operation, for functions of the package.
     pub fn into_object(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Known(op) => Ok(Bound::new(py, op)?.into_any()),

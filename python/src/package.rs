@@ -3,10 +3,10 @@
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
-/// Memory for the result of a call that was given none.
+/// Memory for the result of a call to which the program gave none.
 pub struct ResultMemory<'py> {
     pub memory: Bound<'py, PyAny>,
-    /// The result is the one item that is in it.
+    /// True if the result is the only item of the memory.
     pub is_item: bool,
 }
 
@@ -21,20 +21,20 @@ pub fn call<'py>(
 }
 
 impl<'py> ResultMemory<'py> {
-    /// As long as `data`, and of its type.
+    /// Makes memory of the length and the type of `data`.
     pub fn like(data: &Bound<'py, PyAny>) -> PyResult<Self> {
         let made = call(data.py(), "canele._memory", "like", (data,))?;
         let (memory, is_item) = made.extract()?;
         Ok(Self { memory, is_item })
     }
 
-    /// For so many items of the type of `data`, one behind the other.
+    /// Makes memory for `items` consecutive items of the type of `data`.
     pub fn items(data: &Bound<'py, PyAny>, items: usize) -> PyResult<Self> {
         let memory = call(data.py(), "canele._memory", "items_like", (data, items))?;
         Ok(Self { memory, is_item: false })
     }
 
-    /// For so many times what `data` holds: arrays get one more dimension, the first.
+    /// Makes memory for `times` times the items of `data`. Arrays get one more dimension, the first.
     pub fn times(data: &Bound<'py, PyAny>, times: u32) -> PyResult<Self> {
         let memory = call(data.py(), "canele._memory", "times_like", (data, times))?;
         Ok(Self { memory, is_item: false })

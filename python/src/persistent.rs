@@ -1,6 +1,7 @@
 //! Persistent requests: a send or a receive that is described once and started many times.
 //!
-//! Owns the description. The object's memory is lent anew at each start, and only until that has ended: in between it may be changed.
+//! Owns the description. Each start lends the object's memory anew, until that operation has ended. The
+//! program may change the memory between operations.
 
 use canele_engine::{Envelope, Mode, Want};
 use pyo3::prelude::*;
@@ -10,16 +11,16 @@ use crate::flow::Flow;
 use crate::request::{Kind, Request};
 use crate::sending::{self, Begun};
 
-/// What a persistent request does when it is started.
+/// The operation of a persistent request.
 pub enum Template {
-    /// It sends the memory of an object.
+    /// Sends the memory of an object.
     Send(canele::Flow, Envelope, Py<PyAny>),
-    /// It receives into the memory of an object.
+    /// Receives into the memory of an object.
     Receive(Py<Flow>, Want, Py<PyAny>),
 }
 
 impl Template {
-    /// Starts it.
+    /// Starts the operation.
     pub fn start(&self, py: Python<'_>) -> PyResult<Begun> {
         match self {
             Self::Send(flow, envelope, data) => {

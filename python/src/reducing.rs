@@ -1,7 +1,8 @@
-//! Reductions. Memory of numbers is reduced by the engine; anything else by functions of Python, between messages of objects.
+//! Reductions. The engine reduces memory of numbers; functions of Python reduce other data, sent as messages
+//! of objects.
 //!
-//! Which of both it is follows from the type and the operation, which are the same on all ranks. How a rank's array lies in its memory
-//! does not matter: one that is not contiguous is copied.
+//! The type and the operation, which are equal on all ranks, decide between both. The layout of a rank's
+//! array does not matter: an array that is not contiguous is copied.
 
 use canele_collective::{CollectiveSpec, Operation, Reduction, Root, Shape, Uneven};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
@@ -19,14 +20,14 @@ const OBJECTS: &str = "canele._objects";
 
 /// Numbers that the engine can reduce.
 struct Numbers<'py> {
-    /// What the program gave, or a contiguous copy.
+    /// The data of the program, or a contiguous copy of it.
     data: Bound<'py, PyAny>,
     input: Buffer,
     reduction: Reduction,
 }
 
 impl<'py> Numbers<'py> {
-    /// Nothing if the operation is not one of the engine's, or not defined for such data.
+    /// Returns the numbers in `data`; none if the operation is a function, or is not defined for such data.
     fn of(data: Data<'_, 'py>, op: &GivenOp<'_>) -> PyResult<Option<Self>> {
         let GivenOp::Known(op) = op else { return Ok(None) };
         let (data, input) = match Buffer::of(data) {
@@ -45,7 +46,7 @@ impl<'py> Numbers<'py> {
         Ok(input.reduction((*op).into()).map(|reduction| Self { data, input, reduction }))
     }
 
-    /// The same for a call that only starts, and so cannot reduce anything else.
+    /// Returns the numbers in `data` for a non-blocking call, which cannot reduce other data.
     fn to_start(data: Data<'_, 'py>, op: &GivenOp<'_>) -> PyResult<Self> {
         if let Some(numbers) = Self::of(data, op)? {
             return Ok(numbers);
@@ -62,13 +63,13 @@ impl<'py> Numbers<'py> {
     }
 }
 
-/// The result of a reduction that a rank gets.
+/// The kind of a reduction, by the result that a rank gets.
 enum Reducing {
     Reduce(canele::Rank),
     Allreduce,
     Scan,
     Exscan,
-    /// With the items for each rank, if they are not as many for all.
+    /// A reduce-scatter, with the number of items of each rank if they differ.
     Scatter(Option<Vec<usize>>),
 }
 
@@ -131,7 +132,7 @@ impl Flow {
     }
 }
 
-/// Refuses a result in another order than the data, as its items would be in other places.
+/// Refuses a result in another order than the data, because its items would be in other places.
 fn check_orders(result: &Buffer, data: &Buffer) -> PyResult<()> {
     match result.has_order_of(data) {
         true => Ok(()),
@@ -207,8 +208,8 @@ impl Flow {
         self.start_reduction(py, Reducing::Scatter(counts), numbers, result)
     }
 
-    /// Reduces the values of all ranks to one on rank `root`, in the order of ranks. The other ranks' `result` is not used, and they are
-    /// returned None.
+    /// Reduces the values of all ranks to one on rank `root`, in the order of ranks. The other ranks'
+    /// `result` is not used, and they get None.
     ///
     /// The rules are those of allreduce().
     #[pyo3(signature = (root, data, result=None, op=GivenOp::Known(Op::Sum)))]
@@ -229,19 +230,22 @@ impl Flow {
 
     /// Reduces the values of all ranks to one, in the order of ranks. All ranks get the result.
     ///
-    /// Memory of numbers (numpy.ndarray, array.array, scalars of numpy …) is reduced place by place. Bytes are numbers from 0 to 255. The
-    /// result is put into `result`, which has the same type and length. Without `result` the call returns new memory of this type. Python's
-    /// operators reduce any other picklable value: numbers, strings, lists, arrays of objects. The call returns their result.
+    /// Memory of numbers (numpy.ndarray, array.array, scalars of numpy …) is reduced element by element.
+    /// Bytes are numbers from 0 to 255. The result is put into `result`, which has the same type and length.
+    /// Without `result` the call returns new memory of this type. Python's operators reduce any other
+    /// picklable value: numbers, strings, lists, arrays of objects. The call returns their result.
     ///
-    /// `op` is one of canele.Op, or a function of two values. The function gets the value of lower ranks and that of higher ranks, and
-    /// returns their combination. It gets whole arrays and need not be commutative. The order of its calls depends only on the number of
-    /// ranks.
+    /// `op` is one of canele.Op, or a function of two values. The function gets the value of lower ranks and
+    /// that of higher ranks, and returns their combination. It gets whole arrays and need not be commutative.
+    /// The order of its calls depends only on the number of ranks.
     ///
-    /// An array that is not contiguous is copied first. `result` may be `data` itself. It may not overlap it in another way.
+    /// An array that is not contiguous is copied first. `result` may be `data` itself. It may not overlap it
+    /// in another way.
     ///
-    /// All ranks give the same type, length and operation: numpy.float64 and float are different types. Raises TypeError if the operation
-    /// is not defined for the values. Raises LengthMismatch if `result` has another type or length. Raises BufferError if `data` and
-    /// `result` lie in different orders, C's and Fortran's. Raises ValueError if they overlap. Raises PeerFailed.
+    /// All ranks give the same type, length and operation: numpy.float64 and float are different types.
+    /// Raises TypeError if the operation is not defined for the values. Raises LengthMismatch if `result` has
+    /// another type or length. Raises BufferError if `data` and `result` lie in different orders, C's and
+    /// Fortran's. Raises ValueError if they overlap. Raises PeerFailed.
     #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
     fn allreduce<'py>(
         slf: &Bound<'py, Self>,
@@ -271,8 +275,8 @@ impl Flow {
         }
     }
 
-    /// Reduces the values of all ranks before this one, in the order of ranks. Rank 0 has none before it: it is returned None, and its
-    /// `result` is not touched. The rules are those of allreduce().
+    /// Reduces the values of all ranks before this one, in the order of ranks. Rank 0 has no rank before it:
+    /// it gets None, and its `result` is not changed. The rules are those of allreduce().
     #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
     fn exscan<'py>(
         slf: &Bound<'py, Self>,

@@ -1,4 +1,4 @@
-//! Regions of this rank: memory that peers read and write, and Python uses as a buffer.
+//! Regions of this rank: memory that peers read and write, and that Python uses as a buffer.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ use crate::remote_region::RemoteRegion;
 pub struct Region {
     context: Arc<Context>,
     region: Mutex<Option<Arc<canele::Region>>>,
-    /// Keeps it mapped as long as Python has views of it.
+    /// Keeps the region mapped as long as Python has views of it.
     memory: Arc<canele_engine::Region>,
 }
 
@@ -33,7 +33,7 @@ impl Region {
         Self { context, region: Mutex::new(Some(Arc::new(region))), memory }
     }
 
-    /// The engine's part of it, unless it is closed.
+    /// Returns the engine's region, unless it is closed.
     pub fn memory(&self, py: Python<'_>) -> PyResult<&Arc<canele_engine::Region>> {
         self.open(py).map(|_| &self.memory)
     }
@@ -100,16 +100,16 @@ impl Region {
         self.close();
     }
 
-    /// Lends its memory.
+    /// Lends the memory of the region.
     ///
     /// # Safety
-    /// `view` is one that Python asks to be filled.
+    /// `view` is a view that Python asks to be filled.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let memory = slf.get().memory(slf.py())?;
         let len = ffi::Py_ssize_t::try_from(memory.len())
             .map_err(|error| PyOverflowError::new_err(error.to_string()))?;
-        // SAFETY: the view is Python's to be filled. It gets a reference to this object, which keeps the memory mapped; the memory is
-        // shared with peers, of which the class's text tells.
+        // SAFETY: Python asks for the view to be filled. The view gets a reference to this object, which
+        // keeps the memory mapped. Peers share the memory; the documentation of the class says so.
         let refused =
             unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), memory.address().cast(), len, 0, flags) };
         if refused == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }

@@ -1,6 +1,7 @@
 //! Operations under way as objects: tested, waited for, awaited.
 //!
-//! Owns what is lent to the operation until it has ended. No lock of this module is held while the interpreter's is given away.
+//! Owns the memory lent to the operation until it has ended. No lock of this module is held while the
+//! interpreter's lock is released.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
@@ -30,17 +31,18 @@ pub struct Request {
     pub context: Arc<Context>,
     pub kind: Kind,
     state: Mutex<State>,
-    /// Of the flow of a message.
+    /// The ranks of the flow of a message.
     members: Members,
-    /// What a collective fills if the program gave no memory for it: its result.
+    /// The memory that a collective fills if the program gave none.
     value: Option<ResultValue>,
-    /// How a persistent request starts.
+    /// The operation that a persistent request starts.
     template: Option<Template>,
-    /// Of the event loops whose tasks await it.
+    /// The bells of the event loops whose tasks await the request.
     bells: Arc<Bells>,
 }
 
-/// What its end and its being dropped mean.
+/// The kind of an operation. It decides what the end of the request returns, and what dropping the request
+/// does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Send,
@@ -52,12 +54,12 @@ pub enum Kind {
 /// The memory of a collective's result.
 struct ResultValue {
     memory: Py<PyAny>,
-    /// The result is the one item that is in it.
+    /// True if the result is the only item of the memory.
     is_item: bool,
 }
 
 enum State {
-    /// Of a persistent request, before its first start.
+    /// A persistent request before its first start.
     Inactive,
     UnderWay(Pending, Lent),
     Ended(Result<Option<Status>, PyErr>),
@@ -70,12 +72,12 @@ impl Kind {
 }
 
 impl Request {
-    /// An operation that reads or writes `lent`.
+    /// Makes a request for an operation that reads or writes `lent`.
     pub fn under_way(context: &Arc<Context>, kind: Kind, pending: Pending, lent: Lent) -> Self {
         Self::new(context, kind, State::UnderWay(pending, lent))
     }
 
-    /// One that has ended at once.
+    /// Makes a request for an operation that ended at once.
     pub fn ended(context: &Arc<Context>, kind: Kind, status: Option<Status>) -> Self {
         Self::new(context, kind, State::Ended(Ok(status)))
     }
@@ -86,19 +88,19 @@ impl Request {
         Self { context, kind, state: Mutex::new(state), members, value: None, template: None, bells }
     }
 
-    /// The same of a message on a flow of these ranks.
+    /// Returns the request, for a message on a flow of these ranks.
     pub fn on(mut self, members: &Members) -> Self {
         self.members = members.clone();
         self
     }
 
-    /// The same with a result.
+    /// Returns the request with memory for its result.
     pub fn giving(mut self, made: Option<ResultMemory<'_>>) -> Self {
         self.value = made.map(|made| ResultValue { memory: made.memory.unbind(), is_item: made.is_item });
         self
     }
 
-    /// One that does nothing until it is started.
+    /// Makes a request that is inactive until it is started.
     pub fn persistent(context: &Arc<Context>, kind: Kind, template: Template) -> Self {
         let mut request = Self::new(context, kind, State::Inactive);
         request.template = Some(template);
@@ -110,7 +112,7 @@ impl Request {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the engine knows it by, until it has ended.
+    /// Returns the engine's handle of the operation, until it has ended.
     pub fn pending(&self) -> Option<Pending> {
         match *self.state() {
             State::UnderWay(pending, _) => Some(pending),
@@ -118,7 +120,7 @@ impl Request {
         }
     }
 
-    /// Takes its result from the engine.
+    /// Stores the result that the engine gave.
     pub fn settle(&self, py: Python<'_>, ended: Completion) {
         let status = match self.kind {
             Kind::Collective => ended.result.map(|_| None),
@@ -126,9 +128,9 @@ impl Request {
         };
         let state = State::Ended(status.map_err(|error| raise(py, error)));
         let before = std::mem::replace(&mut *self.state(), state);
-        // Objects that are let go may run code of the program, which may ask this request.
+        // Dropped objects may run code of the program, which may use this request.
         drop(before);
-        // A thread that asked the engine between its end and this was told that it is under way.
+        // A thread that tested the request between its end in the engine and this point found it under way.
         self.bells.wake_by_ref();
     }
 
@@ -205,7 +207,7 @@ impl Request {
         let before = {
             let mut state = self.state();
             match &*state {
-                // Another thread has started it meanwhile.
+                // Another thread has started the request meanwhile.
                 State::UnderWay(..) => Err(started),
                 _ => Ok(std::mem::replace(&mut *state, started)),
             }
@@ -239,7 +241,7 @@ impl Request {
         WAIT_FOR.get_or_try_init(py, import)?.bind(py).call1((slf,))?.call_method0("__await__")
     }
 
-    /// True if it has ended. If not, `bell` rings once it may have.
+    /// Returns True if the request has ended. Otherwise `bell` rings when it may have ended.
     fn _test_or_notify(&self, py: Python<'_>, bell: &Bell) -> PyResult<bool> {
         let Some(pending) = self.pending() else { return Ok(true) };
         let engine = &self.context.engine;
@@ -268,7 +270,7 @@ impl Request {
     }
 }
 
-/// Refuses to start what has not ended.
+/// Makes the error of a start before the request has ended.
 fn under_way(py: Python<'_>) -> PyErr {
     let text = "the request is under way: wait for its end before it is started again";
     raise_text(py, "Error", text.to_owned())
@@ -285,12 +287,13 @@ impl Drop for Request {
 }
 
 impl Request {
-    /// Waits for the end of a call that blocks. If that is interrupted the operation goes on without its caller.
+    /// Waits for the end of a blocking call. If the wait is interrupted, the operation goes on without its
+    /// caller.
     pub fn finish(self, py: Python<'_>) -> PyResult<()> {
         self.complete(py).map(drop)
     }
 
-    /// The same, and its result.
+    /// Waits for the end of a blocking call, as [`Self::finish`] does, and returns its result.
     pub fn complete(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.block(py, None)?;
         self.result(py)

@@ -1,4 +1,5 @@
-//! How sends begin: those that could leave at once have ended, the others are under way with what they read.
+//! The beginning of sends. A send that can leave at once has ended; any other is under way, and keeps the
+//! memory that it reads.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,14 +17,14 @@ use crate::wait;
 
 /// A send that has begun.
 pub enum Begun {
-    /// It has left.
+    /// The message has left.
     Ended(Status),
-    /// It is on its way.
+    /// The send is under way.
     UnderWay(Pending, Lent),
 }
 
 impl Begun {
-    /// Waits until what is sent may be changed.
+    /// Waits until the sent memory may be changed.
     pub fn finish(self, py: Python<'_>, context: &Context, deadline: Option<Instant>) -> PyResult<()> {
         match self {
             Self::Ended(_) => Ok(()),
@@ -33,7 +34,7 @@ impl Begun {
         }
     }
 
-    /// The request that stands for it.
+    /// Returns a request for the send.
     pub fn into_request(self, context: &Arc<Context>, members: &Members) -> Request {
         match self {
             Self::Ended(status) => Request::ended(context, Kind::Send, Some(members.status(status))),
@@ -44,7 +45,7 @@ impl Begun {
     }
 }
 
-/// Sends bytes that need not stay, if the message can leave at once or with the next packet.
+/// Sends bytes that need not stay valid, if the message can leave at once or with the next packet.
 pub fn post(
     py: Python<'_>,
     engine: &Engine,
@@ -60,7 +61,7 @@ pub fn post(
     })
 }
 
-/// Begins to send memory on a flow, which is that of the envelope.
+/// Begins to send memory on the flow of the envelope.
 pub fn begin(py: Python<'_>, flow: &canele::Flow, envelope: Envelope, buffer: Buffer) -> PyResult<Begun> {
     let Envelope { to, tag, mode, .. } = envelope;
     let (engine, id) = flow.on_lane();

@@ -1,4 +1,4 @@
-//! Several requests together: waited for, tested, started.
+//! Functions that wait for, test or start several requests.
 
 use std::time::Instant;
 
@@ -81,7 +81,7 @@ pub fn test_any(py: Python<'_>, requests: Requests<'_>) -> PyResult<Option<usize
 /// Returns True if all requests have ended. Never waits.
 #[pyfunction]
 pub fn test_all(py: Python<'_>, requests: Requests<'_>) -> PyResult<bool> {
-    // Each is tested: all make progress.
+    // Each request is tested, so that all make progress.
     requests.iter().try_fold(true, |all, request| Ok(request.test(py)? && all))
 }
 

@@ -1,4 +1,4 @@
-//! Small values: who sent what.
+//! Small values: the sender, tag and length of messages, notices, and messages taken by probes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,10 +13,10 @@ use crate::errors::raise_text;
 use crate::members::Members;
 use crate::{object, wait};
 
-/// A rank as Python sees it.
+/// A rank as Python programs number it.
 pub type RankNumber = u32;
 
-/// In place of a source or a tag: any.
+/// In place of a source or a tag: any source or tag.
 pub const ANY: i64 = -1;
 
 /// The sender of a message, its tag, and its length in bytes.
@@ -39,7 +39,7 @@ impl Status {
 }
 
 impl Status {
-    /// In words, within a sentence.
+    /// Returns the status in words, for use in a sentence.
     pub fn describe(&self) -> String {
         format!("of {} bytes from rank {} with tag {}", self.bytes, self.source, self.tag)
     }
@@ -151,7 +151,7 @@ impl Drop for Matched {
     }
 }
 
-/// A rank that is sent to.
+/// Returns the rank of a number; refuses negative and too large numbers.
 pub fn rank(number: i64) -> PyResult<Rank> {
     let rank = u32::try_from(number).map(Rank);
     rank.map_err(|_| {
@@ -159,7 +159,7 @@ pub fn rank(number: i64) -> PyResult<Rank> {
     })
 }
 
-/// A tag that is sent with.
+/// Returns the tag of a number; refuses numbers that are no tags.
 pub fn tag(number: i64) -> PyResult<Tag> {
     let tag = u32::try_from(number).map(Tag);
     tag.map_err(|_| {
@@ -167,7 +167,7 @@ pub fn tag(number: i64) -> PyResult<Tag> {
     })
 }
 
-/// What a receive takes.
+/// Returns the source and the tag that a receive matches.
 pub fn want(source: i64, number: i64) -> PyResult<Want> {
     let source = if source == ANY { None } else { Some(rank(source)?) };
     let tag = if number == ANY { None } else { Some(tag(number)?) };

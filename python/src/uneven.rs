@@ -1,4 +1,5 @@
-//! Collectives in which each rank has a part of its own length. Counts are of items of the memory's type.
+//! Collectives in which the parts of ranks have different lengths. Counts are numbers of items of the
+//! memory's type.
 
 use canele_collective::{Block, CollectiveSpec, Uneven};
 use pyo3::prelude::*;
@@ -13,11 +14,11 @@ use crate::request::Request;
 /// A neighbour's rank, and the offset and bytes of its part.
 type NeighbourPart = (i64, usize, usize);
 
-/// Parts of a memory, one behind the other.
+/// Consecutive parts of memory.
 struct Parts(Vec<Block>);
 
 impl Parts {
-    /// Parts of so many items of a memory, which they fill.
+    /// Returns the parts of the counted items; together they fill the memory.
     fn of(py: Python<'_>, (flow, counts): (&Flow, &[usize]), memory: &Buffer) -> PyResult<Self> {
         check(py, "counts of items, one for each rank", counts.len(), flow.ranks() as usize)?;
         let mut at = 0_usize;
@@ -42,7 +43,7 @@ impl Flow {
         self.start(py, CollectiveSpec::Uneven(uneven), None, memory)
     }
 
-    /// What this rank's part of the counts must be.
+    /// Checks that this rank's data has the length of its part.
     fn check_own(&self, py: Python<'_>, parts: &Parts, own: &Buffer) -> PyResult<()> {
         check(py, "bytes of the part of this rank", own.len(), parts.0[self.me().0 as usize].len)
     }
@@ -140,11 +141,13 @@ impl Flow {
         self.start_uneven(py, uneven, (Some(input), Some(output)))
     }
 
-    /// Gathers memory of different lengths in `all` at rank `root`, one part behind the other, in the order of ranks. `counts` has the
-    /// number of items of each rank. Either all ranks give `counts`, or none does. If none does, the ranks exchange the counts first.
+    /// Gathers memory of different lengths in `all` at rank `root`, one part after the other, in the order of
+    /// ranks. `counts` has the number of items of each rank. Either all ranks give `counts`, or none does. If
+    /// none does, the ranks exchange the counts first.
     ///
-    /// Without `all` the root is returned a list of arrays, one for each rank, in new memory of the type of its `data`. The arrays keep all
-    /// dimensions but the first. The other ranks are returned None. Raises LengthMismatch if types, counts and lengths do not fit.
+    /// Without `all` the root gets a list of arrays, one for each rank, in new memory of the type of its
+    /// `data`. The arrays keep all dimensions but the first. The other ranks get None. Raises LengthMismatch
+    /// if types, counts and lengths do not fit.
     #[pyo3(signature = (root, data, all=None, counts=None))]
     fn gatherv<'py>(
         slf: &Bound<'py, Self>,
@@ -156,10 +159,12 @@ impl Flow {
         call(slf.py(), VECTORS, "gatherv", (slf, root, data, all, counts))
     }
 
-    /// Sends each rank its part of the root's `all`. The parts are `counts` items long and lie one behind the other. `all` may also be a
-    /// list of one array for each rank. The other ranks' `all` and `counts` are not used.
+    /// Sends each rank its part of the root's `all`. The parts are `counts` items long and lie one after the
+    /// other. `all` may also be a list of one array for each rank. The other ranks' `all` and `counts` are
+    /// not used.
     ///
-    /// If all ranks give None as `data`, the part is returned in new memory. Raises LengthMismatch if types, counts and lengths do not fit.
+    /// If all ranks give None as `data`, the call returns the part in new memory. Raises LengthMismatch if
+    /// types, counts and lengths do not fit.
     #[pyo3(signature = (root, all=None, counts=None, data=None))]
     fn scatterv<'py>(
         slf: &Bound<'py, Self>,
@@ -199,7 +204,8 @@ impl Flow {
         call(slf.py(), VECTORS, "alltoallv", (slf, data, counts, result, result_counts))
     }
 
-    /// Starts messages to some ranks, each a part of `data` as (rank, offset, bytes), and from some ranks to parts of `result`.
+    /// Starts an exchange with some ranks. Each send is a part of `data`, and each receive a part of
+    /// `result`: (rank, offset, bytes).
     fn _iexchange(
         &self,
         py: Python<'_>,
@@ -234,7 +240,7 @@ impl Flow {
     }
 }
 
-/// Both things that a root needs.
+/// Returns both arguments that a root needs, or an error if one is missing.
 fn both<A, B>(py: Python<'_>, call: &str, all: Option<A>, counts: Option<B>) -> PyResult<(A, B)> {
     all.zip(counts).ok_or_else(|| {
         raise_text(

@@ -1,6 +1,8 @@
-//! Waiting without the interpreter's lock, in portions: between two of them signals are looked for, so that Ctrl-C works.
+//! Waiting without the interpreter's lock, in portions. Signals are checked between two portions, so that
+//! Ctrl-C works.
 //!
-//! Owns how long a portion is. A wait that is interrupted withdraws its operation, or leaves its memory to the context.
+//! Owns the length of a portion. A wait that is interrupted withdraws its operation, or leaves its memory to
+//! the context.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +15,10 @@ use crate::buffer::Buffer;
 use crate::context::{Context, Lent};
 use crate::errors::raise;
 
-/// The longest time for which signals are not looked for.
+/// Longest time between two checks for signals.
 const PORTION: Duration = Duration::from_millis(50);
 
-/// The moment at which a wait of so many seconds ends; none means never.
+/// Returns the moment at which a wait of `timeout` seconds ends; none for a wait without limit.
 pub fn deadline(timeout: Option<f64>) -> PyResult<Option<Instant>> {
     let Some(seconds) = timeout else { return Ok(None) };
     match Duration::try_from_secs_f64(seconds) {
@@ -28,7 +30,8 @@ pub fn deadline(timeout: Option<f64>) -> PyResult<Option<Instant>> {
     }
 }
 
-/// Calls `attempt` with the end of a portion; nothing if that has passed, and signals were looked for.
+/// Calls `attempt` with the end of a portion. Returns none if the portion has passed; then signals were
+/// checked.
 pub fn portion<T: Send>(
     py: Python<'_>,
     deadline: Option<Instant>,
@@ -48,7 +51,7 @@ pub fn portion<T: Send>(
     }
 }
 
-/// Calls `attempt` with the end of each portion until it answers something other than that its deadline passed.
+/// Calls `attempt` with the end of each portion until it returns something other than a passed deadline.
 pub fn in_portions<T: Send>(
     py: Python<'_>,
     deadline: Option<Instant>,
@@ -63,7 +66,7 @@ pub fn in_portions<T: Send>(
     }
 }
 
-/// Waits for an operation; after an error it is still under way.
+/// Waits for the end of an operation. After an error the operation is still under way.
 pub fn end_of(
     py: Python<'_>,
     context: &Context,
@@ -80,7 +83,8 @@ pub fn end_of(
     )
 }
 
-/// Raises NoSenderLeft if a message from any rank is waited for and no rank or thread is left that could send one.
+/// Raises NoSenderLeft if the caller waits for a message from any rank, and no rank or thread is left that
+/// could send one.
 pub fn fail_if_in_vain(py: Python<'_>, context: &Context, from_any: bool) -> PyResult<()> {
     match from_any && context.engine.is_no_sender_left().map_err(|error| raise(py, error))? {
         true => Err(raise(py, Failure::NoSenderLeft.into())),
@@ -88,7 +92,8 @@ pub fn fail_if_in_vain(py: Python<'_>, context: &Context, from_any: bool) -> PyR
     }
 }
 
-/// Waits for an operation that owns `lent`; if the wait ends before, it is withdrawn, or goes on without a waiting thread.
+/// Waits for an operation that owns `lent`. If the wait ends first, the operation is withdrawn, or goes on
+/// without a waiting thread.
 pub fn finish(
     py: Python<'_>,
     context: &Context,
@@ -106,7 +111,8 @@ pub fn finish(
     }
 }
 
-/// Receives a message into a buffer. One that comes at once is taken without giving the interpreter's lock away, which costs more.
+/// Receives a message into a buffer. A message that has arrived is taken without releasing the interpreter's
+/// lock, which would cost more.
 pub fn recv(
     py: Python<'_>,
     context: &Context,
@@ -143,7 +149,7 @@ pub fn mprobe(
     in_portions(py, deadline, attempt, |py| fail_if_in_vain(py, context, from_any))
 }
 
-/// Receives a message that a probe took.
+/// Receives a message that a probe has taken.
 pub fn recv_matched(
     py: Python<'_>,
     context: &Context,

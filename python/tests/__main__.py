@@ -9,16 +9,16 @@ import unittest
 
 import support
 
-# A test that hangs says where, and ends the job.
+# A test that hangs prints its place, and ends the job.
 faulthandler.dump_traceback_later(240, exit=True)
 suite = unittest.defaultTestLoader.discover(str(pathlib.Path(__file__).parent), pattern="test_*.py")
-# Of the other ranks only failures are of interest.
+# The other ranks print only failures.
 stream = sys.stderr if support.job.rank == 0 else io.StringIO()
 result = unittest.TextTestRunner(stream=stream, failfast=True).run(suite)
 if not result.wasSuccessful():
     if isinstance(stream, io.StringIO):
         print(f"rank {support.job.rank}:\n{stream.getvalue()}", file=sys.stderr)
-    # The others may wait for this rank: the launcher ends them.
+    # The other ranks may wait for this one, so the launcher ends them.
     sys.stderr.flush()
     os._exit(1)
 support.job.finish()

@@ -1,4 +1,5 @@
-"""Tests that are no ranks: they start jobs, and look that nothing is left of them. `python python/tests/test_futures.py`."""
+"""Tests outside a job: they start jobs, and check that no process of them is left. `python
+python/tests/test_futures.py`."""
 
 import contextlib
 import os
@@ -9,14 +10,14 @@ import time
 import unittest
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
-# Every process that a test starts has this in its environment.
+# The environment of every process that a test starts has this mark.
 MARK = f"STARTED_BY_TEST={os.getpid()}"
 # Seconds after which a program or a wait has failed.
 LIMIT = 120
 
 
 def in_job() -> bool:
-    """True in a rank of the other tests, which leave these out."""
+    """Returns true in a rank of the other tests, which leave these tests out."""
     return "CANELE_RANK" in os.environ
 
 
@@ -28,7 +29,7 @@ def processes(mark: str = MARK) -> dict[int, str]:
             if folder.name != str(os.getpid()) and mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
                 found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
-            # It has ended, or is another user's.
+            # The process has ended, or is another user's.
             pass
     return found
 
@@ -43,8 +44,8 @@ def wait_until(condition, what: str) -> None:
 
 @contextlib.contextmanager
 def started(code: str, /, **more):
-    """Yields a program of this interpreter, which an interrupt from the keyboard ends even if the caller ignores it. It is killed if the
-    test has not ended it."""
+    """Yields a program of this interpreter that reacts to an interrupt from the keyboard even if the caller
+    ignores it. Kills the program if the test has not ended it."""
     code = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"
     with subprocess.Popen([sys.executable, "-c", code], **more) as program:
         try:
@@ -54,7 +55,7 @@ def started(code: str, /, **more):
 
 
 def python(*words, check: bool = True, **more) -> subprocess.CompletedProcess:
-    """Runs this interpreter."""
+    """Runs this interpreter to its end."""
     done = subprocess.run([sys.executable, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT,
                           **({"stdin": subprocess.DEVNULL} | more))
     if check and done.returncode:
@@ -63,7 +64,7 @@ def python(*words, check: bool = True, **more) -> subprocess.CompletedProcess:
 
 
 class AloneTest(unittest.TestCase):
-    """A test after which no process and no file in memory may be left."""
+    """A test that must leave no process and no file in memory."""
 
     def setUp(self) -> None:
         name, value = MARK.split("=")
@@ -73,5 +74,5 @@ class AloneTest(unittest.TestCase):
 
     def check_that_nothing_is_left(self) -> None:
         wait_until(lambda: not processes(), "all processes to end")
-        # Other programs of the machine make and remove files; of Canelé there are none at all.
+        # Other programs of the machine make and remove files, but none of Canelé's name may exist.
         self.assertEqual([name for name in set(os.listdir("/dev/shm")) - self.files if "canele" in name], [])

@@ -1,4 +1,4 @@
-"""The job of the tests: one for all of them, as a program has one."""
+"""The job of the tests: all of them share one, like the parts of a program."""
 
 import unittest
 
@@ -21,5 +21,5 @@ class RankTest(unittest.TestCase):
 
 
 def at_least(ranks: int):
-    """Leaves a test out in smaller jobs."""
+    """Skips a test in smaller jobs."""
     return unittest.skipUnless(job.size >= ranks, f"needs {ranks} ranks")

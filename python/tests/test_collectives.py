@@ -83,7 +83,7 @@ class Collectives(RankTest):
                 call()
         with self.assertRaisesRegex(canele.LengthMismatch, "I32.*F64"):
             world.alltoall(numbers, numpy.zeros(2 * self.size, dtype=numpy.int32))
-        # Bytes fit every type.
+        # A buffer of bytes fits every type.
         everything = bytearray(8 * self.size)
         world.allgather(one + 1, everything)
         self.assertEqual(numpy.frombuffer(everything).tolist(), [1.0] * self.size)
@@ -110,7 +110,7 @@ class Collectives(RankTest):
         for number, call in enumerate(calls):
             with self.assertRaisesRegex(ValueError, "in the same memory", msg=f"call {number}"):
                 call()
-        # Memory side by side is not the same.
+        # Adjacent memory does not overlap.
         world.allreduce(x[:1], x[1:2])
 
     def test_parts_of_arrays_in_another_order_are_refused(self):

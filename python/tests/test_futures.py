@@ -120,7 +120,7 @@ class Tasks(AloneTest):
         cls.pool.shutdown()
 
     def check_that_nothing_is_left(self):
-        """The pool is all tests'."""
+        """All tests share the pool."""
 
     def test_results_have_the_order_of_the_calls(self):
         self.assertEqual(self.pool.submit(square, 3, plus=1).result(), 10)
@@ -206,7 +206,7 @@ class Tasks(AloneTest):
 
 
 class Ends(AloneTest):
-    """How workers and executors end."""
+    """Ends of workers and executors."""
 
     def test_a_task_whose_worker_dies_raises_and_others_go_on(self):
         with Executor(2) as pool:
@@ -221,7 +221,7 @@ class Ends(AloneTest):
                 self.assertEqual([task.result(LIMIT) for task in others], [x * x for x in range(20)])
             with self.assertRaises(BrokenWorker):
                 pool.submit(end, 0).result(LIMIT)
-            # Two tasks that sleep at once: both workers are there again.
+            # Two tasks that sleep at once show that both workers are there again.
             self.assertEqual(list(pool.map(sleep, [0.1] * 4)), [0.1] * 4)
 
     def test_a_worker_whose_child_keeps_its_descriptors_is_dead(self):
@@ -368,7 +368,7 @@ class Programs(AloneTest):
 
 
 def load_tests(loader, tests, pattern):
-    """These tests are no ranks: nothing of them runs in a job."""
+    """Excludes these tests from jobs: they start programs themselves."""
     return unittest.TestSuite() if in_job() else tests
 
 

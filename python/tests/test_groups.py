@@ -109,7 +109,7 @@ class Grids(RankTest):
             grid = world.cart(2, periods)
             mine = numpy.array([100 * self.rank + place for place in range(4)], dtype=float)
             got = grid.neighbour_exchange(mine)
-            # What comes from the rank before was sent to the rank behind.
+            # Data from the previous rank was sent to the rank behind it.
             expected = [mine[place] if rank is None else 100 * rank + (place ^ 1) for place, rank in enumerate(grid.neighbours)]
             self.assertEqual(got.tolist(), expected, periods)
             rows = numpy.repeat(mine, 3).reshape(4, 3)

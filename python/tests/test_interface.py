@@ -1,4 +1,4 @@
-"""What is written down for type checkers and people is what there is."""
+"""The type stubs and the documentation agree with the module."""
 
 import ast
 import inspect

@@ -1,6 +1,6 @@
 """Objects that are made and closed, or forgotten, leave no descriptor, mapping or memory behind, in ranks, launcher and supervisor.
 
-LEAK_ROUNDS says how many rounds each kind makes."""
+LEAK_ROUNDS sets the rounds of each kind."""
 
 import array
 import asyncio
@@ -13,9 +13,10 @@ from support import RankTest, job, world
 ROUNDS = int(os.environ.get("LEAK_ROUNDS", "100"))
 FIRST_ROUNDS = 100
 BIG = bytes(100_000)
-# Kilobytes by which memory may differ: what allocators keep for themselves.
+# Kilobytes by which memory may differ, because allocators keep some for themselves.
 SLACK = 1024
-# Looks, a hundredth of a second apart, until what was given back is gone: the launcher tells of it when it comes by.
+# Checks, a hundredth of a second apart, until returned resources are gone; the launcher's report takes a
+# while.
 LOOKS = 3000
 
 
@@ -32,20 +33,20 @@ def parent_of(process):
 
 
 def helpers():
-    """The processes that hold the ranks; none where the tests run without a launcher."""
+    """Returns the processes that hold the ranks; none if the tests run without a launcher."""
     supervisor = os.getppid()
     with open(f"/proc/{supervisor}/comm", encoding="utf-8") as comm:
         return {"supervisor": supervisor, "launcher": parent_of(supervisor)} if "supervisor" in comm.read() else {}
 
 
 def more_than(before, process):
-    """What a process holds, if that stays more than before."""
+    """Returns the resources of a process if they stay larger than before, else None."""
     limits = before[0], before[1] + 2, before[2] + SLACK
     for _ in range(LOOKS):
         now = held_by(process)
         if all(is_now <= limit for is_now, limit in zip(now, limits)):
             return None
-        # The launcher's news is read by a thread that makes progress.
+        # A thread that makes progress reads the launcher's messages.
         world.iprobe(world.rank, 99)
         time.sleep(0.01)
     return now
@@ -98,7 +99,7 @@ class Leaks(RankTest):
         request = world.isend(self.next, 2, BIG)
         world.recv_bytes(self.previous, 2)
         request.wait()
-        # No call waits for these.
+        # No call waits for these requests.
         world.irecv(self.previous, 3, bytearray(100_000))
         world.isend(self.next, 4, BIG)
         world.recv_bytes(self.previous, 4)
@@ -126,7 +127,7 @@ class Leaks(RankTest):
     def flows_of_objects(self, n):
         flow = world.duplicate()
         self.assertEqual(flow.allgather_objects(n), [n] * self.size)
-        # No call waits for what is under way on it.
+        # No call waits for the requests under way on it.
         flow.irecv(self.previous, 3, bytearray(100_000))
         world.barrier()
 
@@ -143,7 +144,7 @@ class Leaks(RankTest):
             send.start()
             receive.wait()
             send.wait()
-        # No call waits for this one, which is withdrawn before the next round sends.
+        # No call waits for this request, which is withdrawn before the next round sends.
         receive.start()
         del receive
         world.barrier()
@@ -164,7 +165,7 @@ class Leaks(RankTest):
             self.splits,
             self.persistent,
         )
-        # The first rank looks at those who are there once.
+        # Only the first rank checks the helper processes, so each is checked once.
         processes = {"this rank": os.getpid()} | (helpers() if self.rank == 0 else {})
         for kind in kinds:
             with self.subTest(kind.__name__):

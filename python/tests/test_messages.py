@@ -87,7 +87,7 @@ class Messages(RankTest):
                     call()
         with self.assertRaisesRegex(TypeError, "this memoryview holds Python objects"):
             world.send(self.next, 1, memoryview(numpy.zeros(2, "O")))
-        # These have no format, and a name that is not a code.
+        # These types have no format, or a name that is not a code.
         for data in (numpy.zeros(3, "M8[s]"), numpy.zeros(3, [("O", "f8")])):
             request = world.isend(self.next, 1, data)
             self.assertEqual(world.recv(self.previous, 1, numpy.empty_like(data)).bytes, 24)
@@ -135,7 +135,7 @@ class Messages(RankTest):
         with self.assertRaises(canele.Cancelled):
             request.wait()
         del request
-        # One that is forgotten does not take the next message.
+        # A dropped request does not take the next message.
         world.irecv(self.previous, 1234, bytearray(4))
         world.barrier()
         world.send(self.next, 1234, b"here")

@@ -20,7 +20,7 @@ def load_unless_at(rank):
 
 
 class Unloadable:
-    """Is loaded as a text, but not on one rank."""
+    """Pickles to a text, but fails to load on one rank."""
 
     def __init__(self, rank):
         self.rank = rank
@@ -136,7 +136,7 @@ class Collectives(RankTest):
     def test_what_cannot_be_pickled_is_sent_to_no_rank(self):
         parts = [(self.rank, to) for to in range(self.size)]
         expected = [(rank, self.rank) for rank in range(self.size)]
-        # The last object that is pickled; the ranks' own ones are not.
+        # Only the last object is pickled; a rank's own part is not.
         failing = [*parts]
         failing[self.previous] = Unpicklable()
         with self.assertRaisesRegex(RuntimeError, "cannot be pickled"):
@@ -146,7 +146,7 @@ class Collectives(RankTest):
             with self.assertRaisesRegex(RuntimeError, "cannot be pickled"):
                 world.scatter_objects(0, [0, *[1] * (self.size - 2), Unpicklable()])
         self.assertEqual(world.scatter_objects(0, parts if self.rank == 0 else None), (0, self.rank))
-        # A call that sent nothing can be made again.
+        # A call that sent nothing can be repeated.
         if self.rank == 0:
             with self.assertRaisesRegex(RuntimeError, "cannot be pickled"):
                 world.allgather_objects(Unpicklable())

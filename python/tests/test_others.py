@@ -53,7 +53,7 @@ class Regions(RankTest):
         gate.acquire()
         thread = threading.Thread(target=run)
         thread.start()
-        # From here on the other thread runs only if this one lets it.
+        # From here on the other thread runs only when this one waits.
         sys.setswitchinterval(1000)
         try:
             gate.release()

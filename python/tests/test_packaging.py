@@ -1,4 +1,4 @@
-"""Recipes of packages, and documents that name tests: well formed, and about what there is."""
+"""Package recipes and documents that name tests are well formed and agree with the tree."""
 
 import ast
 import importlib.util
@@ -16,7 +16,7 @@ WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["wo
 
 
 class Recipes(unittest.TestCase):
-    """Recipes of conda and Spack, and what pip builds by."""
+    """Recipes of conda and Spack, and the build backend of pip."""
 
     def test_the_recipe_of_conda_names_this_version(self):
         text = (ROOT / "packaging/conda/meta.yaml").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ class Recipes(unittest.TestCase):
         backend = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(backend)
         self.assertTrue(callable(backend.build_wheel) and callable(backend.build_sdist))
-        # The same packer as that of scripts/wheel.
+        # The backend requires the packer that scripts/wheel uses.
         [packer] = backend.get_requires_for_build_wheel()
         self.assertIn(f'"{packer}"', (ROOT / "scripts/wheel").read_text(encoding="utf-8"))
 
@@ -75,7 +75,7 @@ class Recipes(unittest.TestCase):
 
 
 class Documents(unittest.TestCase):
-    """The table of what mpi4py offers."""
+    """The table of mpi4py's features."""
 
     def test_each_row_that_is_there_names_a_test(self):
         rows = [line.split("|")[1:-1] for line in (ROOT / "docs/mpi4py-parity.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
@@ -90,7 +90,7 @@ class Documents(unittest.TestCase):
 
 
 def load_tests(loader, tests, pattern):
-    """These tests are no ranks: nothing of them runs in a job."""
+    """Excludes these tests from jobs."""
     return unittest.TestSuite() if in_job() else tests
 
 

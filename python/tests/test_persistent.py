@@ -1,4 +1,4 @@
-"""Exchanges in one call, and requests that are started many times."""
+"""Exchanges in one call, and persistent requests."""
 
 import asyncio
 

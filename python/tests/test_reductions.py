@@ -1,4 +1,4 @@
-"""Reductions of numbers, arrays and objects by every operation, beside the same in plain Python."""
+"""Reductions of numbers, arrays and objects by every operation, compared with plain Python."""
 
 import array
 import functools
@@ -27,7 +27,7 @@ class Reductions(RankTest):
         return [(rank + 1) * (place + 1) % 4 for place in range(5)]
 
     def reduced(self, combine, ranks):
-        """What the numbers of some ranks become, place by place, in plain Python."""
+        """Reduces the numbers of some ranks, place by place, in plain Python."""
         return [functools.reduce(combine, column) for column in zip(*(self.of(rank) for rank in ranks))]
 
     def test_every_operation_on_numbers(self):
@@ -97,7 +97,7 @@ class Reductions(RankTest):
         largest = max(values, key=lambda pair: (pair[0], -pair[1]))
         self.assertEqual(world.allreduce(values[self.rank], op=Op.MINLOC), smallest)
         self.assertEqual(world.allreduce(values[self.rank], op=Op.MAXLOC), largest)
-        # With and without a kernel of the library, which knows indices of 4 bytes.
+        # With indices of 4 bytes, for which the library has a kernel, and of 8 bytes, for which it has none.
         for index in ("i4", "i8"):
             data = numpy.array([values[self.rank], (1.5, self.rank)], dtype=[("value", "f8"), ("index", index)])
             for op, expected in ((Op.MINLOC, smallest), (Op.MAXLOC, largest)):
@@ -112,7 +112,7 @@ class Reductions(RankTest):
             others = [float(rank) for rank in range(self.size) if rank != at]
             mine = float("nan") if self.rank == at else float(self.rank)
             for op, choose in ((Op.MIN, min), (Op.MAX, max)):
-                # Values, and arrays that the library reduces or Python.
+                # Values, and arrays that the library or Python reduces.
                 result = world.allreduce(mine, op=op)
                 of_arrays = [world.allreduce(numpy.array([mine, 1], dtype=kind), op=op)[0] for kind in ("f8", ">f8", object)]
                 for value in (result, *of_arrays):
@@ -187,7 +187,7 @@ class Reductions(RankTest):
 
         if self.size == 1:
             self.skipTest("nothing is combined")
-        # All ranks learn of it, also those that combine nothing themselves.
+        # All ranks get the error, also those that combine nothing themselves.
         with self.assertRaisesRegex(KeyError, "mine"):
             world.allreduce(1, op=fails)
         with self.assertRaisesRegex(TypeError, "unsupported operand"):

@@ -97,7 +97,7 @@ class Functions(AloneTest):
     def test_a_time_limit_ends_the_job(self):
         with self.assertRaisesRegex(canele.Deadline, "2 ranks did not end in time"), contextlib.redirect_stderr(io.StringIO()):
             canele.run(time.sleep, 2, [LIMIT], timeout=1)
-        # The launcher's status then may also be that of a rank.
+        # In this case the launcher's status may also be that of a rank.
         with self.assertRaisesRegex(canele.RankFailed, "exited with status 124"), contextlib.redirect_stderr(io.StringIO()):
             canele.run(os._exit, 1, [124])
 
@@ -163,6 +163,12 @@ class Scripts(AloneTest):
         self.assertEqual(python("-m", "canele", "run", "-n1", self.script, "5", check=False).returncode, 5)
         self.assertIn(canele.__version__, python("-m", "canele", "--version").stdout)
 
+    def test_nothing_is_left_of_a_program_that_is_killed(self):
+        self.script.write_text("import time, canele\nwith canele.Job() as job: time.sleep(600)\n")
+        with started(f"import canele; canele.run({str(self.script)!r}, 2)", stderr=subprocess.DEVNULL) as program:
+            wait_until(lambda: len(processes()) >= 5, "the ranks")
+            program.kill()
+
     def test_without_the_command_the_error_names_the_places(self):
         done = python("-m", "canele", "info", env=os.environ | {"PATH": "/nowhere"}, check=False)
         if done.returncode:
@@ -170,7 +176,7 @@ class Scripts(AloneTest):
 
 
 class Words(unittest.TestCase):
-    """The words of `canele run`, of which some are programs."""
+    """The words of `canele run`, some of which are programs."""
 
     def test_programs_are_found_among_options(self):
         me = sys.executable
@@ -194,7 +200,7 @@ class Words(unittest.TestCase):
 
 
 def load_tests(loader, tests, pattern):
-    """These tests are no ranks: nothing of them runs in a job."""
+    """Excludes these tests from jobs."""
     return unittest.TestSuite() if in_job() else tests
 
 

@@ -1,4 +1,4 @@
-"""Regions as arrays, and slices of the regions of other ranks, beside the same slices of an array of numpy."""
+"""Regions as arrays, and slices of the regions of other ranks, compared with slices of a numpy array."""
 
 import canele
 import numpy
@@ -45,7 +45,7 @@ class Slices(RankTest):
 
     def test_slices_are_written(self):
         expected = numpy.arange(60.0).reshape(self.SHAPE) + 1000 * self.rank
-        # Each rank writes the next one's array, and knows what is written to its own.
+        # Each rank writes the next one's array, and knows the data written to its own.
         for number, key in enumerate(KEYS):
             shape = numpy.shape(expected[key])
             values = numpy.arange(float(numpy.prod(shape))).reshape(shape) - 100 * number

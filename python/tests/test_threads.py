@@ -1,4 +1,5 @@
-"""Threads that communicate at the same time, each on a flow of its own; `CANELE_LANES` says on how many lanes the flows lie."""
+"""Threads that communicate at the same time, each on a flow of its own; `CANELE_LANES` sets the number of
+lanes."""
 
 import threading
 

@@ -10,7 +10,7 @@ from support import RankTest, world
 class Vectors(RankTest):
     def setUp(self):
         super().setUp()
-        # Rank 0 has nothing.
+        # Rank 0 has no elements.
         self.counts = [2 * rank for rank in range(self.size)]
         self.of = [numpy.arange(count) + 100 * rank for rank, count in enumerate(self.counts)]
         self.mine = self.of[self.rank]

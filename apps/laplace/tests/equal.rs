@@ -1,5 +1,5 @@
-//! The result is the same to the last bit on any number of ranks, and the same as that of the
-//! plainest serial program. Ranks are threads here; their edges go through the same packing.
+//! The result is equal to the last bit on any number of ranks, and to that of the plainest serial program.
+//! Ranks are threads here; their edges go through the same packing.
 
 use canele_laplace::block::Block;
 use canele_laplace::deal;
@@ -36,7 +36,7 @@ impl Team for Thread {
     }
 
     fn receive(&mut self, from: usize, values: &mut [f64]) -> Result<(), LaplaceError> {
-        // Panics if the lengths differ: a rank must never send more or less than the other awaits.
+        // Panics if the lengths differ: a rank must never send more or less than the other one expects.
         values.copy_from_slice(&self.channels.receive(from)?);
         Ok(())
     }
@@ -61,7 +61,7 @@ fn bits(sweeps: u64, change: f64, plate: &Plate) -> Solution {
     (sweeps, change.to_bits(), plate.temperatures.iter().map(|value| value.to_bits()).collect())
 }
 
-/// The definition: one array, one loop, no tricks.
+/// Computes the solution by the definition: one array, one loop, no optimisation.
 fn plainly(plate: &Plate, stop: &Stop) -> Solution {
     let mut plate = plate.clone();
     let (width, height) = (plate.width as isize, plate.height as isize);
@@ -90,7 +90,7 @@ fn plainly(plate: &Plate, stop: &Stop) -> Solution {
     unreachable!()
 }
 
-/// One rank's share; rank 0 returns the solution.
+/// Runs one rank; rank 0 returns the solution.
 fn rank_main<T: Team>(plate: &Plate, stop: &Stop, mut team: T) -> Option<Solution> {
     let layout = Layout::new(plate.width, plate.height, team.size()).unwrap();
     let mut whole = (team.rank() == 0).then(|| plate.clone());
@@ -109,7 +109,7 @@ fn on_ranks(plate: &Plate, stop: &Stop, ranks: usize) -> Solution {
     })
 }
 
-/// A plate with scattered fixed cells; the same for the same seed.
+/// Returns a plate with scattered fixed cells; a seed always gives one plate.
 fn random_plate(width: usize, height: usize, seed: u64) -> Plate {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = move || {
@@ -119,7 +119,7 @@ fn random_plate(width: usize, height: usize, seed: u64) -> Plate {
         state
     };
     let temperatures = (0..width * height).map(|_| (next() % 1001) as f64 / 10.0).collect();
-    // From nearly all free to nearly all fixed, also long runs of both.
+    // From nearly all free to nearly all fixed cells, also with long runs of both.
     let share = seed % 11;
     let fixed = (0..width * height).map(|cell| (next() ^ (cell as u64 / 8)) % 11 < share).collect();
     Plate { width, height, temperatures, fixed }
@@ -178,8 +178,8 @@ fn all_ranks_stop_at_the_first_look_below_the_tolerance() {
 
 #[test]
 fn the_middle_of_a_strip_is_the_mean_of_its_ends() {
-    // Between a hot and a cold wall without loss the temperature falls evenly; rows are kept
-    // alike by giving the top and bottom rows the exact solution.
+    // Between a hot and a cold wall without loss the temperature falls evenly. The top and bottom rows have
+    // the exact solution, so all rows are equal.
     let (width, height) = (21, 9);
     let exact = |x: usize| 100.0 - 5.0 * x as f64;
     let border = |x: usize, y: usize| x == 0 || y == 0 || x == width - 1 || y == height - 1;

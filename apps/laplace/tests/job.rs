@@ -1,4 +1,4 @@
-//! The program as its user starts it: alone and as a job, with good and bad input.
+//! The program alone and as a job, with good and bad input.
 
 #[path = "../../../crates/canele/tests/launch/mod.rs"]
 mod launch;
@@ -10,14 +10,14 @@ use canele_show::Picture;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_laplace");
 
-/// A file of the test called `test` alone.
+/// Returns the path of a file that only the test called `test` uses.
 fn file(test: &str, name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("laplace-{test}"));
     std::fs::create_dir_all(&folder).unwrap();
     folder.join(name)
 }
 
-/// A small plate with a hot and a cold bar and scattered fixed spots.
+/// Writes a small plate with a hot and a cold bar and scattered fixed spots.
 fn plate(test: &str) -> String {
     let pixel = |column: usize, row: usize| match (column, row) {
         (4..30, 5) => [255, 0, 0, 255],
@@ -98,7 +98,7 @@ fn the_heat_map_has_the_same_bytes_for_any_number_of_threads() {
     }
 }
 
-/// A job of 3 ranks must end with status 2 and say why once.
+/// Checks that a job of 3 ranks ends with status 2 and gives the reason once.
 fn refused(arguments: &[&str], why: &str) {
     let ended = job(3, arguments);
     let said = text(&ended.stderr);

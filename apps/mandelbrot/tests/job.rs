@@ -1,4 +1,4 @@
-//! The program as its user starts it: alone and as a job, with good and bad input.
+//! The program alone and as a job, with good and bad input.
 
 #[path = "../../../crates/canele/tests/launch/mod.rs"]
 mod launch;
@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The same bytes alone and on several numbers of ranks.
+/// Checks that the picture has equal bytes alone and on several numbers of ranks.
 fn same_picture(name: &str, view: &[&str]) {
     let picture = |ranks: usize, run: &dyn Fn(&[&str]) -> Output| {
         let path = file(&format!("{name}-{ranks}.png"));

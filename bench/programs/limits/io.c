@@ -16,7 +16,7 @@ static void fail(const char *call) {
     exit(1);
 }
 
-/* Seconds in which one of the processes transfers its part. */
+/* Returns the seconds in which one of the processes transfers its part. */
 static double transfer(const struct transfer *t, int64_t from, int64_t bytes) {
     int file = open(path, t->writes ? O_CREAT | O_WRONLY : O_RDONLY, 0600);
     if (file < 0) fail("open");

@@ -1,5 +1,5 @@
-/* What the limits have in common. A limit does with bare loops what the MPI program of its name does, is called as that, and prints
- * the figures that it bounds by the same names. */
+/* Common parts of the limits. A limit has bare loops in place of the MPI program of its name. It takes the
+ * same arguments, and prints the figures that it bounds under the same names. */
 #ifndef LIMIT_H
 #define LIMIT_H
 
@@ -28,7 +28,7 @@ static inline double now(void) {
     return time.tv_sec + time.tv_nsec / 1e9;
 }
 
-/* The processor of a rank, as the launchers bind ranks to cores in turn. */
+/* Binds this process to the processor of a rank, like launchers that bind ranks to cores in turn. */
 static inline void bind_to(int number) {
     cpu_set_t have, one;
     sched_getaffinity(0, sizeof have, &have);

@@ -5,7 +5,7 @@ enum { LONG = 1 << 20, LINES = 512 };
 
 typedef struct { _Alignas(64) _Atomic int64_t value; } line;
 
-/* Said by one process to the other, and to be said back. */
+/* Lines that one process writes and the other one writes back. */
 static line *asked, *answered;
 static line *cell, *counter, *lock, *lines;
 static char *many;
@@ -50,7 +50,7 @@ static void accumulate_long(long count) {
     }
 }
 
-/* Nanoseconds of one operation. */
+/* Returns nanoseconds of one operation. */
 static double measure(operation run) {
     double took[MOST_BLOCKS], each = 1e9;
     long count = 1;
@@ -71,7 +71,7 @@ static double measure(operation run) {
     return median(took, blocks) * 1e9;
 }
 
-/* The other process: writes all lines as often as it is asked to. */
+/* Runs the other process: writes all lines each time it is asked to. */
 static void write_lines(void) {
     for (int64_t pass = 1;; pass++) {
         int64_t wanted;
@@ -82,7 +82,8 @@ static void write_lines(void) {
     }
 }
 
-/* Nanoseconds of a load of a line that the other processor has just written; each address follows from the value before. */
+/* Returns nanoseconds of a load of a line that the other processor has just written; each address follows
+   from the previous value. */
 static double get(void) {
     static double took[4096];
     int passes = 0;

@@ -14,7 +14,7 @@ static void once(char *program, double *until_started, double *until_ended) {
         if (child < 0) exit(1);
         if (child > 0) continue;
         close(told[1]);
-        /* Above the numbers that are to be taken, so that none of these is lost. */
+        /* Descriptors above the two fixed numbers, so that neither of these is overwritten too early. */
         int says = fcntl(said[1], F_DUPFD, 10), hears = fcntl(told[0], F_DUPFD, 10);
         if (dup2(says, SAYS) < 0 || dup2(hears, HEARS) < 0) _exit(1);
         for (int other = HEARS + 1; other < 16; other++) close(other);
@@ -34,7 +34,7 @@ static void once(char *program, double *until_started, double *until_ended) {
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "child") == 0) {
         char byte = 1;
-        /* The end of the other pipe says that all may end. */
+        /* The end of the other pipe tells all processes to end. */
         return write(SAYS, &byte, 1) != 1 || read(HEARS, &byte, 1) != 0;
     }
     start(argc, argv);

@@ -46,7 +46,7 @@ fn a_death_fails_the_collective_on_every_rank() {
     }
 }
 
-/// A job of two ranks that publish wherever they can, which a machine with two processors gives one each.
+/// Runs a job of two ranks that publish wherever they can. A machine with two processors gives each rank one.
 fn publishing(options: &[&str], arguments: &[&str]) -> std::process::Output {
     let mut command = launch::command();
     command.env("CANELE_COLLECTIVE", "shared-buffer").args(["run", "--timeout", "120", "-n", "2"]);

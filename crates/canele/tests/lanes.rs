@@ -7,12 +7,12 @@ use std::time::Duration;
 use canele::{ANY_SOURCE, ANY_TAG, Flow, Job, Op, Rank, Tag, strategy, testing};
 use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Ranks that may have so many lanes.
+/// Returns ranks that may have up to `lanes` lanes.
 fn ranks(size: u32, lanes: u32) -> testing::Ranks {
     testing::Ranks::new(size).variable("CANELE_LANES", lanes.to_string())
 }
 
-/// What a thread does on its flow: messages of several lengths around a ring, and what needs all members.
+/// Runs one thread on its flow: messages of several lengths around a ring, and collectives of all members.
 fn exchange(flow: &Flow, seed: u64) -> Result<(), canele::Error> {
     let (me, size) = (flow.rank().0, flow.size());
     let (next, before) = (Rank((me + 1) % size), Rank((me + size - 1) % size));
@@ -69,9 +69,9 @@ fn a_lane_whose_threads_compute_has_messages_all_the_same() {
         let (world, other) = (job.world(), job.world().duplicate_on_lane(1)?);
         let peer = Rank(1 - job.rank().0);
         if job.rank().0 == 0 {
-            // Longer than is sent unasked: it waits for its receiver.
+            // Too long to be sent eagerly: it waits for its receiver.
             let sent = other.isend(peer, Tag(1), vec![7_u8; 1 << 20])?;
-            // Waits on the first lane alone, until the receiver has got what lies on the other one.
+            // Waits on the first lane alone, until the receiver has the message of the other one.
             let mut done = [0_u8];
             world.recv_deadline(peer, Tag(2), &mut done, Duration::from_secs(20))?;
             sent.wait()?;
@@ -92,7 +92,7 @@ fn who_asks_for_notices_makes_progress_on_all_lanes() {
         if job.rank().0 == 0 {
             let region = endpoint.region(64)?;
             region.publish("told")?;
-            // Its receiver says in a notice that it has come.
+            // The receiver reports the message's arrival by a notice.
             let sent = flow.isend(Rank(1), Tag(1), vec![7_u8; LENGTH])?;
             while endpoint.try_notice()?.is_none() {}
             sent.wait()?;
@@ -152,7 +152,7 @@ fn a_strategy_is_that_of_all_lanes_also_of_later_ones() {
     });
 }
 
-/// Numbers from a seed, the same on all ranks (splitmix64).
+/// Numbers from a seed, equal on all ranks (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -169,12 +169,12 @@ impl Numbers {
     }
 }
 
-/// What a rank puts into its items in a step.
+/// Returns the value of a rank's items in a step.
 fn word(step: u64, rank: u32) -> u64 {
     step << 8 | u64::from(rank)
 }
 
-/// One step of a random program on a flow, which all its ranks take.
+/// Runs one step of a random program on a flow; all ranks of the flow take it.
 fn step(flow: &Flow, number: u64, numbers: &mut Numbers) -> Result<(), canele::Error> {
     let (me, size, tag) = (flow.rank().0, flow.size(), Tag(number as u32));
     let (kind, length, root) =
@@ -219,7 +219,7 @@ fn step(flow: &Flow, number: u64, numbers: &mut Numbers) -> Result<(), canele::E
     Ok(())
 }
 
-/// Threads take the steps of their flows, in an order that is the same on all ranks.
+/// Runs threads that take the steps of their flows; the order is equal on all ranks.
 fn random_program(job: &Job, seed: u64) -> testing::RankResult {
     let mut numbers = Numbers(seed);
     let (threads, flows) = (1 + numbers.below(3), 1 + numbers.below(3) as usize);
@@ -243,7 +243,7 @@ fn random_program(job: &Job, seed: u64) -> testing::RankResult {
     Ok(())
 }
 
-/// `LANES_SEEDS` says how many programs, `LANES_SEED` the first.
+/// `LANES_SEEDS` is the number of programs, `LANES_SEED` the first seed.
 #[test]
 fn random_programs_of_threads_and_flows_give_what_is_expected() {
     let from = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());

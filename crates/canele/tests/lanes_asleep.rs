@@ -10,7 +10,7 @@ use canele_sys::futex;
 
 const ROUNDS: u32 = 60;
 
-/// Where two ranks run: on one host they sleep on words, on two on descriptors.
+/// The hosts of two ranks: on one host ranks sleep on words, on two hosts on descriptors.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum HostsOfRanks {
     OneHost,
@@ -18,11 +18,11 @@ enum HostsOfRanks {
 }
 const BOTH: [HostsOfRanks; 2] = [HostsOfRanks::OneHost, HostsOfRanks::TwoHosts];
 
-/// Two ranks that may have so many lanes, and never look for long.
+/// Returns two ranks that may have up to `lanes` lanes and sleep as soon as they wait.
 fn sleepers(place: HostsOfRanks, lanes: u32) -> testing::Ranks {
     let ranks = testing::Ranks::new(2).variable("CANELE_LANES", lanes.to_string());
     let ranks = ranks.variable("CANELE_WAIT", "sleep");
-    // The hosts are only pretended.
+    // The shell starts both hosts on this machine.
     let shell = format!("bash {}/../cli/tests/support/shell plain", env!("CARGO_MANIFEST_DIR"));
     match place {
         HostsOfRanks::OneHost => ranks,
@@ -34,7 +34,7 @@ fn flows(job: &Job, count: usize) -> Result<Vec<Flow>, canele::Error> {
     (1..=count as u32).map(|lane| job.world().duplicate_on_lane(lane)).collect()
 }
 
-/// Computes for up to about three milliseconds, as no two threads and rounds do.
+/// Computes for up to about three milliseconds, a different time for each thread and round.
 fn compute(thread: u32, round: u32) {
     let mixed = (thread * 7919 + round * 104_729).wrapping_mul(0x9e37_79b9) >> 24;
     if mixed > 128 {
@@ -42,7 +42,8 @@ fn compute(thread: u32, round: u32) {
     }
 }
 
-/// Messages of a thread on its own flow, and long ones on the flow that its neighbours use too, where nothing moves unless both ends look after it.
+/// Sends messages of a thread on its own flow, and long ones on the flow that its neighbours use too. A long
+/// message moves only while both ends make progress.
 fn exchange(flows: &[Flow], thread: u32) -> Result<(), canele::Error> {
     let (own, other) = (&flows[thread as usize], &flows[(thread as usize + 1) % flows.len()]);
     let peer = Rank(1 - own.rank().0);
@@ -90,7 +91,8 @@ fn threads_that_sleep_on_their_lanes_and_on_others_are_woken() {
     }
 }
 
-/// How often a rank of two with so many open lanes sleeps while it waits half a second for a message on the first.
+/// Counts the sleeps of a rank with so many open lanes while it waits half a second for a message on the
+/// first lane.
 fn sleeps_in_half_a_second(place: HostsOfRanks, lanes: u32) {
     sleepers(place, lanes).run(move |job| {
         let flows = flows(job, lanes as usize)?;
@@ -109,7 +111,8 @@ fn sleeps_in_half_a_second(place: HostsOfRanks, lanes: u32) {
     });
 }
 
-/// Where the system can sleep on several words or descriptors: one lane or many, a rank that waits wakes when something comes.
+/// Needs a system that can sleep on several words or descriptors: a waiting rank wakes for a message, with
+/// one lane or many.
 #[test]
 fn a_rank_that_waits_sleeps_for_good_with_several_lanes_too() {
     let word = AtomicU32::new(0);
@@ -119,9 +122,10 @@ fn a_rank_that_waits_sleeps_for_good_with_several_lanes_too() {
     }
 }
 
-/// Rank 0 has to move a long message on the flow `long`, which takes a thread of rank 1 that is inside the library. There one thread waits on `first`
-/// for so long that no thread looks any more, and computes afterwards; the other one waits on `second` until the message is there. They begin to wait so
-/// many milliseconds after each round's begin.
+/// Rank 0 sends a long message on the flow `long`, which moves only while a thread of rank 1 makes progress.
+/// One thread of rank 1 waits on `first` until every thread sleeps, and computes afterwards. The other one
+/// waits on `second` until the long message has arrived. They begin to wait `begins` milliseconds after the
+/// start of each round.
 fn move_while_one_thread_computes(
     [first, second, long]: [&Flow; 3],
     begins: [u64; 2],
@@ -132,7 +136,7 @@ fn move_while_one_thread_computes(
             thread::sleep(Duration::from_millis(20));
             first.send(peer, Tag(1), &[round])?;
             thread::sleep(Duration::from_millis(5));
-            // Longer than is sent unasked: it waits for its receiver.
+            // Too long to be sent eagerly: it waits for its receiver.
             long.isend(peer, Tag(2), vec![round; 1 << 20])?.wait()?;
             second.send(peer, Tag(3), &[round])?;
             continue;
@@ -158,7 +162,8 @@ fn move_while_one_thread_computes(
     Ok(())
 }
 
-/// So often that a sleep that ends only to look after the launcher, each second, would take the tests beyond their limit.
+/// Enough rounds to exceed the limit if each sleep lasted until the rank's check of the launcher, once a
+/// second.
 const WATCHED_ROUNDS: u8 = 50;
 const LIMIT: Duration = Duration::from_secs(40);
 

@@ -1,6 +1,6 @@
-//! Whatever is made and dropped leaves nothing behind: descriptors, mappings and memory of ranks and launcher.
+//! Objects that are made and dropped leave no descriptor, mapping or memory behind, in ranks and launcher.
 //!
-//! `LEAK_ROUNDS` says how many rounds each kind makes.
+//! `LEAK_ROUNDS` sets the rounds of each kind.
 
 mod launch;
 
@@ -15,14 +15,15 @@ use canele::{Job, Message, Op, Rank, Tag};
 const WAIT: Duration = Duration::from_secs(60);
 /// Rounds without the variable.
 const ROUNDS: usize = 200;
-/// Rounds before the first look: pools, tables and the allocator's own memory have their size then.
+/// Rounds before the first measurement; then pools, tables and the allocator's own memory have their size.
 const FIRST_ROUNDS: usize = 100;
-/// Kilobytes by which memory may differ: what an allocator keeps for itself.
+/// Kilobytes by which memory may differ, because an allocator keeps some for itself.
 const SLACK: u64 = 512;
-/// Looks, a hundredth of a second apart, until what was given back is gone: the launcher tells of it when it comes by.
+/// Checks, a hundredth of a second apart, until returned resources are gone; the launcher's report takes a
+/// while.
 const LOOKS: usize = 3000;
 
-/// Makes and drops objects of one kind, together with the other rank; the number is that of the round.
+/// Makes and drops objects of one kind, together with the other rank; the number is the round's.
 type Round = fn(&Job, Rank, usize) -> RankResult;
 
 const KINDS: [(&str, Round); 12] = [
@@ -109,7 +110,7 @@ fn posts(job: &Job, other: Rank, n: usize) -> RankResult {
             let _ = both.set((mailbox, sender));
         }
         let (mailbox, sender) = both.get().expect("it was set");
-        // As many as there are places, so that each round has as many regions out.
+        // The mailbox has this many places, so each round has as many regions in use.
         for _ in 0..PLACES {
             let mut message = Message::with_capacity(0);
             message.pack(&vec![1u8; 20_000 + n]);
@@ -142,7 +143,7 @@ fn flows(job: &Job, _: Rank, n: usize) -> RankResult {
     Ok(())
 }
 
-/// Checks that each round has the flow of the round before.
+/// Checks that each round has the flow of the previous round.
 fn is_used_again(flow: &canele::Flow, n: usize) {
     thread_local! {
         static FIRST: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
@@ -204,7 +205,7 @@ fn matched_messages(job: &Job, other: Rank, n: usize) -> RankResult {
     let world = job.world();
     let sends = (world.isend(other, Tag(7), vec![n; 10])?, world.isend(other, Tag(8), vec![n; 10_000])?);
     assert_eq!(world.mprobe(other, Tag(7))?.recv_vec::<usize>()?.1, [n; 10]);
-    // One that is not received is gone with what the probe gave.
+    // A message that is not received is dropped with the result of the probe.
     drop(world.mprobe(other, Tag(8))?);
     sends.0.wait()?;
     sends.1.wait()?;
@@ -232,12 +233,12 @@ fn notices(job: &Job, other: Rank, n: usize) -> RankResult {
     Ok(job.world().barrier()?)
 }
 
-/// What a process has.
+/// The resources that a process holds.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     descriptors: usize,
     mappings: usize,
-    /// Of memory that is not shared: regions are mappings.
+    /// Memory that is not shared; regions are counted as mappings.
     kilobytes: u64,
 }
 
@@ -271,7 +272,7 @@ fn compare(job: &Job, what: &str, process: &str, before: Held) {
         if !now.is_more_than(before) {
             return;
         }
-        // The launcher's news is read by a thread that makes progress.
+        // A thread that makes progress reads the launcher's messages.
         let _ = job.world().iprobe(canele::Source::Any, Tag(99));
         std::thread::sleep(Duration::from_millis(10));
         now = Held::by(process);

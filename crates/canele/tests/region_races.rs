@@ -1,10 +1,11 @@
-//! Threads that write and read a region at the same time: what is read may be a mixture, never a byte that no thread wrote.
+//! Threads that write and read a region at the same time: a read may give a mixture, but never a byte that no
+//! thread wrote.
 
 use canele::Job;
 use std::thread;
 
 const TURNS: usize = 20_000;
-/// Lengths that take different ways: a word, two overlapping ones, a cell's bytes, a long copy.
+/// Lengths that take different paths: a word, two overlapping ones, a cell's bytes, a long copy.
 const LENGTHS: [usize; 6] = [1, 8, 13, 48, 200, 4096];
 
 #[test]

@@ -1,20 +1,20 @@
-//! Panics inside of a scope: with operations under way the process ends and says why; else they unwind.
+//! Panics inside a scope: with operations under way the process ends with a message; otherwise they unwind.
 
 use std::process::{Command, Output};
 
 use canele::{Job, Tag};
 
-/// Says in a process of its own what the program does there.
+/// The variable that selects the panic of a process.
 const WHAT: &str = "SCOPE_PANICS";
 
-/// Runs this test again in a process of its own, in which it panics.
+/// Runs this test again in a process of its own, which panics.
 fn panics(what: &str) -> Output {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "the_panicking_program", "--nocapture"]).env(WHAT, what);
     child.output().unwrap()
 }
 
-/// The program: nothing unless a test asks for it.
+/// Runs the selected panic; does nothing without the variable.
 #[test]
 fn the_panicking_program() {
     let Ok(what) = std::env::var(WHAT) else { return };

@@ -1,4 +1,4 @@
-//! A policy that a program brings along, under the launcher.
+//! A strategy that the program implements, under the launcher.
 
 mod launch;
 

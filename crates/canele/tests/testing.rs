@@ -8,14 +8,14 @@ use std::time::Duration;
 use canele::testing::{Ranks, ranks};
 use canele::{Op, Rank, Tag};
 
-/// Builds the command beside this program, where it is looked for.
+/// Builds the command in the folder of this program, where it is searched.
 fn with_command() {
     if std::env::var_os("CANELE_RANK").is_none() {
         launch::command();
     }
 }
 
-/// The text with which the test of the ranks fails.
+/// Returns the text with which the test of the ranks fails.
 fn failure(run: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let panic = catch_unwind(run).expect_err("a rank fails");
     panic.downcast_ref::<String>().expect("a text").clone()
@@ -48,7 +48,7 @@ fn in_a_function_of_its_own() {
     ranks(1, |_| Ok(()));
 }
 
-/// It would be a test that tests nothing.
+/// Such a test would test nothing.
 #[test]
 fn a_call_that_no_rank_comes_to_fails() {
     with_command();

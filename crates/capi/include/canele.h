@@ -2,28 +2,29 @@
  *
  * Made from the sources by `CANELE_UPDATE=1 cargo test -p canele-capi --test header`: do not edit.
  *
- * A job is a number of processes, its ranks, started together with `canele run`. Ranks exchange messages with tags on
- * flows, put data into each other's regions, post to mailboxes, and take part in collectives. docs/c.md has a first
- * program.
+ * A job is a number of processes, its ranks, which `canele run` starts together. Ranks exchange messages with tags
+ * on flows, put data into each other's regions, post to mailboxes, and take part in collectives. docs/c.md has a
+ * first program.
  *
- * Errors: functions return CANELE_OK, which is 0, or a code; canele_error_text() then says which rank, which value, and
- * what to do. Functions that return something else say what they return for an error, which has a text as well.
+ * Errors: functions return CANELE_OK, which is 0, or a code; canele_error_text() then names the rank, the value and
+ * the remedy. For functions that return something else the comment names the result of an error; that error has a
+ * text, too.
  *
- * Handles: a function that makes one stores it where one of its last arguments points to, or NULL if it fails. A function
- * that closes one takes the address of the handle and makes it NULL. A NULL handle is an error. A copy of a closed handle
- * is one, too, until its memory serves another handle: do not count on it.
+ * Handles: a function that makes a handle stores it where one of its last arguments points to; if it fails, it stores
+ * NULL there. A function that closes a handle takes its address and sets it to NULL. A NULL handle is an error. A copy
+ * of a closed handle is an error, too, but only until its memory serves another handle.
  *
- * Pointers: NULL is an error unless there are no bytes, or the text allows it; any other pointer is taken to point to as
- * much memory as the arguments say. Bytes need no alignment; items of a type need that of the type. Texts are in UTF-8
- * and end with a zero byte.
+ * Pointers: NULL is an error unless there are no bytes, or the comment allows it. Any other pointer must point to as
+ * much memory as the arguments say. Bytes need no alignment; items of a type need the alignment of the type. Texts are
+ * in UTF-8 and end with a zero byte.
  *
- * Memory of a call that waits for its end may be used again when it returns. Memory of one that begins with i
- * (canele_flow_isend and so on) belongs to the library until its request has ended.
+ * Memory of a blocking call may be used again when the call returns. Memory of a non-blocking call (canele_flow_isend,
+ * canele_flow_irecv and so on) belongs to the library until its request has ended.
  *
- * Threads: any thread may make any call at any time, but two may not use the same request, message or matched message at
- * the same time, nor close what another thread uses.
+ * Threads: any thread may make any call at any time. Two threads must not use the same request, message or matched
+ * message at the same time, and no thread may close a handle that another thread uses.
  *
- * Numbers: lengths and offsets are in bytes, times in nanoseconds; CANELE_FOREVER as a time means that there is no limit. */
+ * Numbers: lengths and offsets are in bytes, times in nanoseconds; CANELE_FOREVER is a time without limit. */
 
 
 #ifndef CANELE_H
@@ -41,23 +42,24 @@
 
 
 /**
- * A wait without end.
+ * In place of a time: a wait without limit.
  */
 #define CANELE_FOREVER UINT64_MAX
 
 /**
- * In place of a rank: messages of any rank.
+ * In place of a rank: messages from any rank.
  */
 #define CANELE_ANY_SOURCE UINT32_MAX
 
 /**
- * In place of a tag: messages of any tag.
+ * In place of a tag: messages with any tag.
  */
 #define CANELE_ANY_TAG UINT64_MAX
 
 /**
- * What a call gives: CANELE_OK, or why it failed. The numbers stay the same in all versions with the same soname; later versions
- * may have more. canele_error_text() tells the rank, the value, and what to do.
+ * The result of a call: CANELE_OK, or the reason of its failure. The numbers stay the same in all versions
+ * with the same soname; later versions may have more. canele_error_text() names the rank, the value, and the
+ * remedy.
  */
 enum canele_error
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -65,11 +67,12 @@ enum canele_error
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * The call did what it says.
+     * The call succeeded.
      */
     CANELE_OK = 0,
     /**
-     * An argument cannot be: a null pointer, a handle that is NULL or of another kind, an unknown type, memory that is not aligned.
+     * An argument is invalid: a null pointer, a handle that is NULL or of another kind, an unknown type, or
+     * memory that is not aligned.
      */
     CANELE_ERROR_ARGUMENT = 1,
     /**
@@ -81,7 +84,7 @@ enum canele_error
      */
     CANELE_ERROR_NO_SUCH_RANK = 3,
     /**
-     * A message was longer than the memory for it. It is consumed, and nothing was written.
+     * A message was longer than the memory for it. The message is consumed, and nothing was written.
      */
     CANELE_ERROR_TRUNCATED = 4,
     /**
@@ -89,19 +92,20 @@ enum canele_error
      */
     CANELE_ERROR_PEER_FAILED = 5,
     /**
-     * There is no way to a rank.
+     * No network leads to a rank.
      */
     CANELE_ERROR_UNREACHABLE = 6,
     /**
-     * A rank broke the protocol, most likely because its memory is corrupted; another accepts nothing more from it.
+     * A rank broke the protocol, most likely because its memory is corrupted; another rank accepts no more
+     * packets from it.
      */
     CANELE_ERROR_CUT_OFF = 7,
     /**
-     * A rank has left the job in good order, and takes part in nothing more.
+     * A rank has left the job in good order, and takes part in no more operations.
      */
     CANELE_ERROR_PEER_FINISHED = 8,
     /**
-     * A message of any rank was waited for, and no rank is left that could send one.
+     * A call waited for a message from any rank, and no rank is left that could send one.
      */
     CANELE_ERROR_NO_SENDER_LEFT = 9,
     /**
@@ -109,15 +113,15 @@ enum canele_error
      */
     CANELE_ERROR_CANCELLED = 10,
     /**
-     * The ranks that communicate on a flow have given it up.
+     * The ranks that communicate on a flow have revoked it.
      */
     CANELE_ERROR_REVOKED = 11,
     /**
-     * A region that a message was to be copied from or to is gone.
+     * A region that a message was to be copied from or to is closed.
      */
     CANELE_ERROR_REGION_LOST = 12,
     /**
-     * The time that was given has passed.
+     * The time limit of the call has passed.
      */
     CANELE_ERROR_DEADLINE = 13,
     /**
@@ -125,7 +129,7 @@ enum canele_error
      */
     CANELE_ERROR_FORKED = 14,
     /**
-     * Not enough memory.
+     * There is not enough memory.
      */
     CANELE_ERROR_MEMORY = 15,
     /**
@@ -141,7 +145,7 @@ enum canele_error
      */
     CANELE_ERROR_TUNABLE = 18,
     /**
-     * The name is published already, or belongs to something else.
+     * The name is published already, or belongs to an object of another kind.
      */
     CANELE_ERROR_NAME_TAKEN = 19,
     /**
@@ -153,11 +157,11 @@ enum canele_error
      */
     CANELE_ERROR_LENGTHS = 21,
     /**
-     * The bytes lie outside of the region.
+     * The bytes lie outside the region.
      */
     CANELE_ERROR_RANGE = 22,
     /**
-     * The message holds something else next.
+     * The next items of the message have another type, or are fewer.
      */
     CANELE_ERROR_UNPACK = 23,
     /**
@@ -194,15 +198,15 @@ typedef int32_t canele_error;
 #endif // __cplusplus
 
 /**
- * One end of a virtual channel to a rank. Messages are received in the order in which the other end sent them. Made by
- * canele_job_channel.
+ * One end of a virtual channel between two ranks. Messages are received in the order in which the other end
+ * sent them. Made by canele_job_channel.
  */
 typedef struct canele_channel canele_channel;
 
 /**
- * An ordered stream of messages among all ranks of a job; messages of one flow never match receives of another. Between two ranks
- * messages of a flow are matched in the order in which they were sent. Made by canele_job_world, canele_flow_duplicate or
- * canele_flow_duplicate_on_lane.
+ * An ordered stream of messages among all ranks of a job. Messages of one flow never match receives of
+ * another. Between two ranks, messages of a flow are matched in the order in which they were sent. Made by
+ * canele_job_world, canele_flow_duplicate or canele_flow_duplicate_on_lane.
  */
 typedef struct canele_flow canele_flow;
 
@@ -222,105 +226,109 @@ typedef struct canele_mailbox canele_mailbox;
 typedef struct canele_mailbox_sender canele_mailbox_sender;
 
 /**
- * A message that a probe has taken, which no other receive can get. It must be received by canele_matched_recv.
+ * A message that a probe has taken, so that no other receiver can get it. It must be received by
+ * canele_matched_recv.
  */
 typedef struct canele_matched canele_matched;
 
 /**
- * A message for a mailbox: items packed one after the other, to be unpacked in the same order. Made by canele_message_new or
- * canele_mailbox_retrieve.
+ * A message for a mailbox: items that are packed one after the other, and unpacked in the same order. Made
+ * by canele_message_new or canele_mailbox_retrieve.
  */
 typedef struct canele_message canele_message;
 
 /**
- * Memory allocated by Canelé that ranks of this host map and those of other hosts reach through this rank's library, whenever any
- * thread of this rank makes progress (with CANELE_PROGRESS_THREAD=1: always). Zeroed at first. Made by canele_job_region.
+ * Memory allocated by Canelé, zeroed at first. Ranks of this host map it. Ranks of other hosts access it
+ * through this rank's library, whenever a thread of this rank makes progress (always with
+ * CANELE_PROGRESS_THREAD=1). Made by canele_job_region.
  */
 typedef struct canele_region canele_region;
 
 /**
- * A region of some rank, this one's included, as seen from here. Made by canele_job_find_region or canele_region_remote.
+ * A region of any rank, this one included, as another rank accesses it. Made by canele_job_find_region or
+ * canele_region_remote.
  */
 typedef struct canele_remote_region canele_remote_region;
 
 /**
- * A send or a receive under way. Its memory belongs to the library until canele_request_wait, canele_request_test or one of
- * canele_wait_all, canele_wait_any, canele_wait_some has said that it has ended: memory that is sent must not be changed or freed until
- * then, memory that is received into not be touched or freed. Each request must be waited for.
+ * A send or a receive under way. Its memory belongs to the library until canele_request_wait,
+ * canele_request_test, canele_wait_all, canele_wait_any or canele_wait_some reports its end. Until then,
+ * memory that is sent must not be changed or freed, and memory that is received into must not be accessed or
+ * freed. Each request must be waited for.
  */
 typedef struct canele_request canele_request;
 
 /**
- * What a message was, or a send.
+ * The description of a message, or of a send.
  */
 typedef struct canele_status {
     /**
-     * Who sent it; of a send, to whom it goes.
+     * The sender; for a send, the receiver.
      */
     uint32_t source;
     /**
-     * Its tag.
+     * The tag of the message.
      */
     uint32_t tag;
     /**
-     * How long it was in bytes, which may be less than the memory for it.
+     * The length of the message in bytes, which may be less than the memory for it.
      */
     size_t bytes;
 } canele_status;
 
 /**
- * A type of items: one of CANELE_INT8 to CANELE_DOUBLE. Programs of one job on machines of one kind see the same items.
+ * A type of items: one of CANELE_INT8 to CANELE_DOUBLE. All ranks of a job represent items in the same way.
  */
 typedef int32_t canele_type;
 
 /**
- * How reductions combine items: CANELE_SUM, CANELE_MIN, CANELE_MAX or CANELE_PROD.
+ * An operation by which reductions combine items: CANELE_SUM, CANELE_MIN, CANELE_MAX or CANELE_PROD.
  */
 typedef int32_t canele_op;
 
 /**
- * What a put with a notice shows the owner of the region.
+ * A notice: it informs the owner of a region that a put is complete.
  */
 typedef struct canele_notice {
     /**
-     * Who put.
+     * The rank that put.
      */
     uint32_t source;
     /**
-     * The identifier that it gave.
+     * The identifier that this rank gave.
      */
     uint64_t id;
 } canele_notice;
 
 /**
- * A function that is called for notices, with the context that canele_job_on_notice was given.
+ * A function that is called for notices, with the context given to canele_job_on_notice.
  */
 typedef void (*canele_notice_call)(const struct canele_notice *notice, void *context);
 
 /**
- * A stretch of memory that is sent.
+ * A slice of memory to send.
  */
 typedef struct canele_slice {
     /**
-     * Where it begins.
+     * The address of its first byte.
      */
     const void *data;
     /**
-     * Its length.
+     * Its length in bytes.
      */
     size_t bytes;
 } canele_slice;
 
 /**
- * A stretch of memory that is received into.
+ * A slice of memory to receive into.
  */
 typedef struct canele_slice_mut {
     /**
-     * Where it begins.
+     * The address of its first byte.
      */
     void *data;
     /**
-     * Its length.
+     * Its length in bytes.
      */
     size_t bytes;
 } canele_slice_mut;
@@ -331,7 +339,7 @@ typedef struct canele_slice_mut {
 #define CANELE_INT8 1
 
 /**
- * uint8_t, and bytes of anything
+ * uint8_t, and bytes of any data
  */
 #define CANELE_UINT8 2
 
@@ -381,12 +389,12 @@ typedef struct canele_slice_mut {
 #define CANELE_SUM 1
 
 /**
- * The smallest; -0 is smaller than +0, and a number is taken before a NaN.
+ * The smallest item; -0 is smaller than +0, and a number is preferred to a NaN.
  */
 #define CANELE_MIN 2
 
 /**
- * The largest; likewise.
+ * The largest item; +0 is larger than -0, and a number is preferred to a NaN.
  */
 #define CANELE_MAX 3
 
@@ -400,72 +408,76 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Returns the text of the last error that a call of the calling thread has given, in UTF-8; "" if there was none. A call that
- * succeeds leaves it as it is. It stays until the thread's next call that fails.
+ * Returns the text of the last error of a call of the calling thread, in UTF-8; "" if there was none. A call
+ * that succeeds does not change it. The text is valid until the thread's next call that fails.
  */
 const char *canele_error_text(void);
 
 /**
- * Returns what a code means in two or three words, for ever; "unknown error" for a number that this version does not have.
+ * Returns the meaning of a code in two or three words, valid forever; "unknown error" for a number that this
+ * version does not have.
  */
 const char *canele_error_name(int32_t error);
 
 /**
- * Returns the library's version, as "0.1.0", for ever. The header's is CANELE_VERSION. Programs run with the library of the header
- * that they were compiled with and with any later one of the same soname.
+ * Returns the version of the library, as "0.1.0", valid forever. CANELE_VERSION is the version of the
+ * header. Programs run with the library of the header that they were compiled with, and with any later one
+ * of the same soname.
  */
 const char *canele_version(void);
 
 /**
- * Joins the job that this process was started in by `canele run`, and stores a handle of it in `job`; without a launcher, a job of
- * one rank. Call it once in a program.
+ * Joins the job in which `canele run` started this process, and stores a handle of it in `job`. Without a
+ * launcher it is a job of one rank. Call it once in a program.
  *
- * Errors: CANELE_ERROR_TUNABLE, CANELE_ERROR_LAUNCHER, CANELE_ERROR_MEMORY, CANELE_ERROR_NETWORK; the text says what to change.
+ * Errors: CANELE_ERROR_TUNABLE, CANELE_ERROR_LAUNCHER, CANELE_ERROR_MEMORY, CANELE_ERROR_NETWORK; the text
+ * says what to change.
  */
 canele_error canele_job_start(struct canele_job **job);
 
 /**
- * Ends this rank's part in good order, and closes the job: everything sent so far will arrive. A rank that exits without it has
- * failed. Close what else is open first; what is used later gives CANELE_ERROR_FINISHED, and so do calls of other threads that wait.
+ * Ends this rank's part in good order, and closes the job. Everything sent before it will arrive. A rank
+ * that exits without this call has failed. Close all other handles first. Later calls with them, and waiting
+ * calls of other threads, return CANELE_ERROR_FINISHED.
  *
- * Errors: CANELE_ERROR_LAUNCHER. The job is closed all the same.
+ * Errors: CANELE_ERROR_LAUNCHER. The job is closed nevertheless.
  */
 canele_error canele_job_finish(struct canele_job **job);
 
 /**
- * Returns this process's number, from 0 to canele_job_size() - 1; UINT32_MAX if `job` is no job.
+ * Returns the number of this process, from 0 to canele_job_size() - 1; UINT32_MAX if `job` is no job.
  */
 uint32_t canele_job_rank(const struct canele_job *job);
 
 /**
- * Returns how many ranks the job has; UINT32_MAX if `job` is no job.
+ * Returns the number of ranks of the job; UINT32_MAX if `job` is no job.
  */
 uint32_t canele_job_size(const struct canele_job *job);
 
 /**
- * Returns this rank's number among those of its host; UINT32_MAX if `job` is no job.
+ * Returns the number of this rank among the ranks of its host; UINT32_MAX if `job` is no job.
  */
 uint32_t canele_job_local_rank(const struct canele_job *job);
 
 /**
- * Returns how many ranks this host has; UINT32_MAX if `job` is no job.
+ * Returns the number of ranks of this host; UINT32_MAX if `job` is no job.
  */
 uint32_t canele_job_local_size(const struct canele_job *job);
 
 /**
- * Returns how many hosts have had ranks of the job at its start; UINT32_MAX if `job` is no job.
+ * Returns the number of hosts that had ranks of the job at its start; UINT32_MAX if `job` is no job.
  */
 uint32_t canele_job_hosts(const struct canele_job *job);
 
 /**
- * Returns the flow that all ranks share from the start; NULL if `job` is no job. It belongs to the job: it is open until
- * canele_job_finish, and is not closed by itself.
+ * Returns the flow that all ranks share from the start; NULL if `job` is no job. It belongs to the job: it
+ * is open until canele_job_finish, and canele_flow_close refuses it.
  */
 struct canele_flow *canele_job_world(const struct canele_job *job);
 
 /**
- * Puts what waits for peers into packets by the built-in policy `name` from now on: "aggregate", "fifo", "priority" or "split".
- * It concerns what this rank sends, to all ranks; choose while nothing is under way.
+ * Sets the strategy that makes packets of the messages that wait for a peer: "aggregate", "fifo", "priority"
+ * or "split". It applies to this rank's messages to all ranks. Set it while no message is under way.
  *
  * Errors: CANELE_ERROR_STRATEGY.
  */
@@ -473,18 +485,19 @@ canele_error canele_job_set_strategy(const struct canele_job *job,
                                      const char *name);
 
 /**
- * Returns this process's number in the job; UINT32_MAX if `flow` is no flow.
+ * Returns the number of this process in the job; UINT32_MAX if `flow` is no flow.
  */
 uint32_t canele_flow_rank(const struct canele_flow *flow);
 
 /**
- * Returns how many ranks the job has; UINT32_MAX if `flow` is no flow.
+ * Returns the number of ranks of the job; UINT32_MAX if `flow` is no flow.
  */
 uint32_t canele_flow_size(const struct canele_flow *flow);
 
 /**
- * Makes a new flow of the same ranks, on the same lane, and stores a handle of it in `copy`: its messages match no receive on any other, as a
- * library needs it. A collective: all ranks call it.
+ * Makes a new flow of the same ranks, on the same lane, and stores a handle of it in `copy`. Its messages
+ * match no receive on any other flow, so a library can have a flow of its own. A collective: all ranks call
+ * it.
  *
  * Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS while some 32,000 flows are in use.
  */
@@ -492,9 +505,10 @@ canele_error canele_flow_duplicate(const struct canele_flow *flow,
                                    struct canele_flow **copy);
 
 /**
- * As canele_flow_duplicate, on the lane of this number: threads that use flows on different lanes do not wait for each other. Lanes are counted from
- * 0, that of canele_job_world, and beyond those that a rank may have from the first again. The flow lies on the first lane where a rank
- * cannot open the lane, or the ranks name different ones. No strategy plans what waits on several lanes together.
+ * Makes a new flow as canele_flow_duplicate does, on the lane of this number. Threads that use flows on
+ * different lanes do not wait for each other. Lanes are numbered from 0, the lane of canele_job_world; a
+ * number beyond the last lane of a rank counts again from 0. The flow lies on lane 0 if a rank cannot open
+ * the lane, or if ranks name different lanes. No strategy combines messages of several lanes.
  *
  * Errors: as canele_flow_duplicate.
  */
@@ -503,23 +517,24 @@ canele_error canele_flow_duplicate_on_lane(const struct canele_flow *flow,
                                            struct canele_flow **copy);
 
 /**
- * Closes this rank's handle of a flow, which becomes NULL. The flow is given back once its requests have ended, too: messages that were not
- * received there are lost. The flow of canele_job_world cannot be closed.
+ * Closes this rank's handle of a flow; the handle becomes NULL. The flow is released after its requests have
+ * ended. Messages that were not received on it are lost. The flow of canele_job_world cannot be closed.
  */
 canele_error canele_flow_close(struct canele_flow **flow);
 
 /**
- * Says how urgent this rank's messages on the flow are from now on, from 0 to 7; a flow begins with 3. It counts where messages wait, and
- * under a strategy that heeds it (canele_job_set_strategy).
+ * Sets the priority of this rank's later messages on the flow, from 0 to 7, the most urgent; a new flow has
+ * 3. The priority counts only while messages wait, and under a strategy that uses it
+ * (canele_job_set_strategy).
  *
- * Errors: CANELE_ERROR_LENGTHS: there is no such level.
+ * Errors: CANELE_ERROR_LENGTHS: the level is above 7.
  */
 canele_error canele_flow_set_priority(const struct canele_flow *flow,
                                       uint8_t level);
 
 /**
- * Says which rail takes this rank's messages on the flow while it has room, others when it has none. Rails to other hosts are numbered
- * from 1; shared memory is not concerned.
+ * Chooses the rail for this rank's messages on the flow; while it is full they may use another rail. Rails
+ * to other hosts are numbered from 1. Messages through shared memory are not affected.
  *
  * Errors: CANELE_ERROR_LENGTHS: there is no such rail.
  */
@@ -527,8 +542,8 @@ canele_error canele_flow_prefer_rail(const struct canele_flow *flow,
                                      uint8_t rail);
 
 /**
- * Says which rail alone takes this rank's messages to other hosts on the flow. They wait while it is cut, and for ever where the other host
- * is not on it.
+ * Chooses the only rail for this rank's messages on the flow to other hosts. Messages wait while the rail is
+ * cut, and forever if the other host is not on it.
  *
  * Errors: CANELE_ERROR_LENGTHS: there is no such rail.
  */
@@ -536,7 +551,8 @@ canele_error canele_flow_require_rail(const struct canele_flow *flow,
                                       uint8_t rail);
 
 /**
- * Sends `bytes` bytes at `data` to rank `to` with a tag. On return they may be changed; the message may still be on its way.
+ * Sends `bytes` bytes at `data` to rank `to` with a tag. After the return they may be changed; the message
+ * may still be under way.
  *
  * Errors: CANELE_ERROR_NO_SUCH_RANK; the rank is gone (CANELE_ERROR_PEER_FAILED, CANELE_ERROR_PEER_FINISHED,
  * CANELE_ERROR_UNREACHABLE, CANELE_ERROR_CUT_OFF); CANELE_ERROR_FINISHED.
@@ -548,7 +564,7 @@ canele_error canele_flow_send(const struct canele_flow *flow,
                               size_t bytes);
 
 /**
- * As canele_flow_send, but returns once the receiver has begun to receive.
+ * Sends as canele_flow_send does, but returns only after the receiver has begun to receive.
  */
 canele_error canele_flow_send_sync(const struct canele_flow *flow,
                                    uint32_t to,
@@ -557,7 +573,7 @@ canele_error canele_flow_send_sync(const struct canele_flow *flow,
                                    size_t bytes);
 
 /**
- * As canele_flow_send, but gives up after `wait_ns` nanoseconds; then nothing was sent.
+ * Sends as canele_flow_send does, but gives up after `wait_ns` nanoseconds; then nothing was sent.
  *
  * Errors: as canele_flow_send; CANELE_ERROR_DEADLINE.
  */
@@ -569,12 +585,14 @@ canele_error canele_flow_send_deadline(const struct canele_flow *flow,
                                        uint64_t wait_ns);
 
 /**
- * Receives the next matching message into `bytes` bytes at `data`. `from` is a rank or CANELE_ANY_SOURCE, `tag` a tag or
- * CANELE_ANY_TAG. The message may be shorter; `status`, unless NULL, gets its sender, tag and length.
+ * Receives the next matching message into `bytes` bytes at `data`. `from` is a rank or CANELE_ANY_SOURCE,
+ * `tag` a tag or CANELE_ANY_TAG. The message may be shorter. Stores its sender, tag and length in `status`,
+ * unless NULL.
  *
- * Errors: CANELE_ERROR_TRUNCATED: it is longer (it is consumed, and nothing else is harmed); CANELE_ERROR_NO_SUCH_RANK; the rank is
- * gone, as of canele_flow_send. From any rank: a rank died, which each flow is told once; CANELE_ERROR_NO_SENDER_LEFT: all other ranks
- * have finished or died, and this thread, the only one of its rank, would wait for ever.
+ * Errors: CANELE_ERROR_TRUNCATED: the message is longer; it is consumed, and later messages are not
+ * affected. CANELE_ERROR_NO_SUCH_RANK; the rank is gone, as for canele_flow_send. With CANELE_ANY_SOURCE: a
+ * rank died, which each flow reports once; CANELE_ERROR_NO_SENDER_LEFT: all other ranks have finished or
+ * died, and this thread, the only one of its rank, would wait forever.
  */
 canele_error canele_flow_recv(const struct canele_flow *flow,
                               uint32_t from,
@@ -584,7 +602,8 @@ canele_error canele_flow_recv(const struct canele_flow *flow,
                               struct canele_status *status);
 
 /**
- * As canele_flow_recv, but gives up after `wait_ns` nanoseconds; then the message, should it come, is still there.
+ * Receives as canele_flow_recv does, but gives up after `wait_ns` nanoseconds. A message that arrives later
+ * can still be received.
  *
  * Errors: as canele_flow_recv; CANELE_ERROR_DEADLINE.
  */
@@ -597,10 +616,11 @@ canele_error canele_flow_recv_deadline(const struct canele_flow *flow,
                                        uint64_t wait_ns);
 
 /**
- * Starts to send `bytes` bytes at `data` to rank `to` with a tag, and stores a handle of the operation in `request`. The memory must stay as it
- * is until the request has ended.
+ * Starts to send `bytes` bytes at `data` to rank `to` with a tag, and stores a handle of the operation in
+ * `request`. The memory must stay unchanged until the request has ended.
  *
- * Errors: CANELE_ERROR_NO_SUCH_RANK, CANELE_ERROR_FINISHED: nothing was started. What else fails, waiting tells.
+ * Errors: CANELE_ERROR_NO_SUCH_RANK, CANELE_ERROR_FINISHED: nothing was started. Waiting reports other
+ * errors.
  */
 canele_error canele_flow_isend(const struct canele_flow *flow,
                                uint32_t to,
@@ -610,7 +630,7 @@ canele_error canele_flow_isend(const struct canele_flow *flow,
                                struct canele_request **request);
 
 /**
- * As canele_flow_isend; the request ends once the receiver has begun to receive.
+ * Starts to send as canele_flow_isend does; the request ends only after the receiver has begun to receive.
  */
 canele_error canele_flow_isend_sync(const struct canele_flow *flow,
                                     uint32_t to,
@@ -620,8 +640,9 @@ canele_error canele_flow_isend_sync(const struct canele_flow *flow,
                                     struct canele_request **request);
 
 /**
- * Starts to receive a matching message into `bytes` bytes at `data`, and stores a handle of the operation in `request`. `from` is a rank or
- * CANELE_ANY_SOURCE, `tag` a tag or CANELE_ANY_TAG. The memory must stay, and not be touched, until the request has ended.
+ * Starts to receive a matching message into `bytes` bytes at `data`, and stores a handle of the operation in
+ * `request`. `from` is a rank or CANELE_ANY_SOURCE, `tag` a tag or CANELE_ANY_TAG. The memory must not be
+ * accessed or freed until the request has ended.
  *
  * Errors: as canele_flow_isend.
  */
@@ -633,18 +654,20 @@ canele_error canele_flow_irecv(const struct canele_flow *flow,
                                struct canele_request **request);
 
 /**
- * Makes progress, and stores in `ended` whether the request has ended. If so it is closed, `request` becomes NULL, and `status`, unless
- * NULL, says what the message was.
+ * Makes progress, and stores true in `ended` if the request has ended. If so, the request is closed,
+ * `request` becomes NULL, and the sender, tag and length of the message are stored in `status`, unless NULL.
  *
- * Errors: why the operation failed, as canele_flow_send or canele_flow_recv; then, too, it has ended, and `request` becomes NULL. If it
- * does not become NULL, the test failed and the operation is under way.
+ * Errors: as canele_flow_send or canele_flow_recv, if the operation failed; then the request has ended, too,
+ * and `request` becomes NULL. If `request` does not become NULL, the test failed and the operation is still
+ * under way.
  */
 canele_error canele_request_test(struct canele_request **request,
                                  bool *ended,
                                  struct canele_status *status);
 
 /**
- * Waits until the request has ended and closes it: `request` becomes NULL, and `status`, unless NULL, says what the message was.
+ * Waits until the request has ended, and closes it: `request` becomes NULL, and the sender, tag and length
+ * of the message are stored in `status`, unless NULL.
  *
  * Errors: as canele_request_test.
  */
@@ -652,18 +675,20 @@ canele_error canele_request_wait(struct canele_request **request,
                                  struct canele_status *status);
 
 /**
- * As canele_request_wait, for at most `wait_ns` nanoseconds.
+ * Waits as canele_request_wait does, at most `wait_ns` nanoseconds.
  *
- * Errors: as canele_request_test; CANELE_ERROR_DEADLINE: the operation is still under way, and `request` as it was.
+ * Errors: as canele_request_test; CANELE_ERROR_DEADLINE: the operation is still under way, and `request` is
+ * unchanged.
  */
 canele_error canele_request_wait_deadline(struct canele_request **request,
                                           struct canele_status *status,
                                           uint64_t wait_ns);
 
 /**
- * Withdraws an operation if it is not too late: a receive without a message, a send that has not left and was not copied. Stores in
- * `withdrawn`, unless NULL, whether it was. It must still be waited for, which then gives CANELE_ERROR_CANCELLED. A long send that is announced
- * already is asked back: waiting for it tells.
+ * Cancels an operation if it is not too late: a receive without a message, or a send that has neither left
+ * nor been copied. Stores true in `withdrawn`, unless NULL, if it is cancelled. The request must still be
+ * waited for; the wait then returns CANELE_ERROR_CANCELLED. For a long send that is already announced the
+ * receiver is asked, and the wait reports the result.
  *
  * Errors: CANELE_ERROR_FINISHED.
  */
@@ -671,20 +696,22 @@ canele_error canele_request_cancel(struct canele_request *request,
                                    bool *withdrawn);
 
 /**
- * Waits for all of `count` requests, of which those that are NULL are left out; all become NULL. `statuses`, unless NULL, is an array of
- * `count`, of which those of requests that failed or are NULL stay as they are.
+ * Waits for all of `count` requests; those that are NULL are skipped. All become NULL. `statuses`, unless
+ * NULL, is an array of `count`; its elements for requests that failed or are NULL do not change.
  *
- * Errors: that of the first request that failed, after all have ended.
+ * Errors: the error of the first request that failed, after all have ended.
  */
 canele_error canele_wait_all(struct canele_request **requests,
                              size_t count,
                              struct canele_status *statuses);
 
 /**
- * Waits until one of `count` requests, of which those that are NULL are left out, has ended; it is closed and becomes NULL. Stores its
- * number in the array in `index`, and what its message was in `status`, unless NULL.
+ * Waits until one of `count` requests has ended; those that are NULL are skipped. The request is closed and
+ * becomes NULL. Stores its index in the array in `index`, and the sender, tag and length of its message in
+ * `status`, unless NULL.
  *
- * Errors: why that operation failed; `index` has its number, and the handle is NULL. CANELE_ERROR_LENGTHS: all are NULL.
+ * Errors: the error of the operation; `index` has its index, and the handle is NULL. CANELE_ERROR_LENGTHS:
+ * all requests are NULL.
  */
 canele_error canele_wait_any(struct canele_request **requests,
                              size_t count,
@@ -692,11 +719,13 @@ canele_error canele_wait_any(struct canele_request **requests,
                              struct canele_status *status);
 
 /**
- * Waits until at least one of `count` requests, of which those that are NULL are left out, has ended; all that have are closed and become
- * NULL. Stores how many these are in `ended`, and their numbers in the array `indices` of `count`; what their messages were in the same places
- * of `statuses` (an array of `count`), unless NULL.
+ * Waits until at least one of `count` requests has ended; those that are NULL are skipped. All requests that
+ * have ended are closed and become NULL. Stores their number in `ended`, and their indices in the array
+ * `indices` of `count`. `statuses`, unless NULL, is an array of `count`; the sender, tag and length of their
+ * messages are stored there in the same order.
  *
- * Errors: that of the first request that failed; `ended` and `indices` tell which have ended all the same. CANELE_ERROR_LENGTHS: all are NULL.
+ * Errors: the error of the first request that failed; `ended` and `indices` are valid nevertheless.
+ * CANELE_ERROR_LENGTHS: all requests are NULL.
  */
 canele_error canele_wait_some(struct canele_request **requests,
                               size_t count,
@@ -705,9 +734,10 @@ canele_error canele_wait_some(struct canele_request **requests,
                               struct canele_status *statuses);
 
 /**
- * Waits for a matching message and stores what a receive would get in `status`; the message stays.
+ * Waits for a matching message, and stores its sender, tag and length in `status`, unless NULL. The message
+ * stays.
  *
- * Errors: as canele_flow_recv, but for CANELE_ERROR_TRUNCATED.
+ * Errors: as canele_flow_recv, except CANELE_ERROR_TRUNCATED.
  */
 canele_error canele_flow_probe(const struct canele_flow *flow,
                                uint32_t from,
@@ -715,7 +745,8 @@ canele_error canele_flow_probe(const struct canele_flow *flow,
                                struct canele_status *status);
 
 /**
- * Stores in `found` whether there is a matching message now, and if so what a receive would get in `status`; the message stays.
+ * Stores true in `found` if a matching message has arrived, and then its sender, tag and length in `status`,
+ * unless NULL. The message stays.
  *
  * Errors: CANELE_ERROR_FINISHED.
  */
@@ -726,8 +757,8 @@ canele_error canele_flow_iprobe(const struct canele_flow *flow,
                                 struct canele_status *status);
 
 /**
- * Waits for a matching message and takes it, so that no other thread's receive can get it; stores a handle of it in `matched`, and
- * what it is in `status`, unless NULL.
+ * Waits for a matching message and takes it, so that no receive of another thread can get it. Stores a
+ * handle of it in `matched`, and its sender, tag and length in `status`, unless NULL.
  *
  * Errors: as canele_flow_probe.
  */
@@ -738,7 +769,8 @@ canele_error canele_flow_mprobe(const struct canele_flow *flow,
                                 struct canele_status *status);
 
 /**
- * Takes a matching message if there is one now, as canele_flow_mprobe; if not, `matched` becomes NULL.
+ * Takes a matching message, as canele_flow_mprobe does, if one has arrived; otherwise `matched` becomes
+ * NULL.
  *
  * Errors: CANELE_ERROR_FINISHED.
  */
@@ -749,10 +781,10 @@ canele_error canele_flow_improbe(const struct canele_flow *flow,
                                  struct canele_status *status);
 
 /**
- * Receives a message that a probe has taken into `bytes` bytes at `data`; the handle is closed and becomes NULL, also where that
- * fails.
+ * Receives a message that a probe has taken into `bytes` bytes at `data`. The handle is closed and becomes
+ * NULL, even if the call fails.
  *
- * Errors: CANELE_ERROR_TRUNCATED: it is longer; its sender died.
+ * Errors: CANELE_ERROR_TRUNCATED: the message is longer; its sender died.
  */
 canele_error canele_matched_recv(struct canele_matched **matched,
                                  void *data,
@@ -760,17 +792,20 @@ canele_error canele_matched_recv(struct canele_matched **matched,
                                  struct canele_status *status);
 
 /**
- * Returns once all ranks of the flow have called it. As with every collective, all ranks make the same calls on a flow in the same
- * order, with the same lengths, roots and operations; the messages of collectives never match receives on the flow.
+ * Returns after all ranks of the flow have called it. All ranks make the same collective calls on a flow in
+ * the same order, with the same lengths, roots and operations. Messages of collectives never match receives
+ * on the flow.
  *
- * Errors: a rank died (CANELE_ERROR_PEER_FAILED), or finished without this call (CANELE_ERROR_PEER_FINISHED).
+ * Errors: a rank died (CANELE_ERROR_PEER_FAILED), or finished without this call
+ * (CANELE_ERROR_PEER_FINISHED).
  */
 canele_error canele_flow_barrier(const struct canele_flow *flow);
 
 /**
- * Gives all ranks the `bytes` bytes at `data` of rank `root`.
+ * Copies the `bytes` bytes at `data` of rank `root` to `data` of all other ranks.
  *
- * Errors: as canele_flow_barrier; CANELE_ERROR_NO_SUCH_RANK; CANELE_ERROR_LENGTHS: another rank gave another length.
+ * Errors: as canele_flow_barrier; CANELE_ERROR_NO_SUCH_RANK; CANELE_ERROR_LENGTHS: another rank gave another
+ * length.
  */
 canele_error canele_flow_broadcast(const struct canele_flow *flow,
                                    uint32_t root,
@@ -778,10 +813,12 @@ canele_error canele_flow_broadcast(const struct canele_flow *flow,
                                    size_t bytes);
 
 /**
- * Reduces `count` items of a type of each rank, place by place, into `count` items at `result` of rank `root`; elsewhere `result` is
- * not used and may be NULL. The result has the same bits in every run with as many ranks. `items` and `result` must not overlap.
+ * Reduces `count` items of a type of each rank, element by element, into `count` items at `result` of rank
+ * `root`. On other ranks `result` is not used and may be NULL. The result has the same bits in every run
+ * with as many ranks. `items` and `result` must not overlap.
  *
- * Errors: as canele_flow_broadcast; CANELE_ERROR_ARGUMENT: there is no such type or operation, or memory is not aligned.
+ * Errors: as canele_flow_broadcast; CANELE_ERROR_ARGUMENT: there is no such type or operation, or memory is
+ * not aligned.
  */
 canele_error canele_flow_reduce(const struct canele_flow *flow,
                                 uint32_t root,
@@ -792,8 +829,9 @@ canele_error canele_flow_reduce(const struct canele_flow *flow,
                                 canele_op op);
 
 /**
- * Reduces `count` items of a type of each rank, place by place, into `count` items at `result` on all ranks. The result has the same
- * bits on every rank and in every run with as many ranks. `items` and `result` must not overlap.
+ * Reduces `count` items of a type of each rank, element by element, into `count` items at `result` on all
+ * ranks. The result has the same bits on every rank and in every run with as many ranks. `items` and
+ * `result` must not overlap.
  *
  * Errors: as canele_flow_reduce.
  */
@@ -805,8 +843,9 @@ canele_error canele_flow_allreduce(const struct canele_flow *flow,
                                    canele_op op);
 
 /**
- * Gathers `bytes` bytes at `data` of each rank, in the order of ranks, at `all` of rank `root`, which has room for `bytes` bytes of each
- * rank; elsewhere `all` is not used and may be NULL. `data` and `all` must not overlap.
+ * Gathers `bytes` bytes at `data` of each rank, in the order of ranks, at `all` of rank `root`, which has
+ * room for `bytes` bytes of each rank. On other ranks `all` is not used and may be NULL. `data` and `all`
+ * must not overlap.
  *
  * Errors: as canele_flow_broadcast.
  */
@@ -817,8 +856,9 @@ canele_error canele_flow_gather(const struct canele_flow *flow,
                                 void *all);
 
 /**
- * Gives each rank its `bytes` bytes of those at `all` of rank `root`, which has `bytes` bytes for each rank, in the order of ranks; elsewhere
- * `all` is not used and may be NULL. They come to `data`. `data` and `all` must not overlap.
+ * Copies to `data` of each rank its part of the bytes at `all` of rank `root`, which has `bytes` bytes for
+ * each rank, in the order of ranks. On other ranks `all` is not used and may be NULL. `data` and `all` must
+ * not overlap.
  *
  * Errors: as canele_flow_broadcast.
  */
@@ -829,8 +869,8 @@ canele_error canele_flow_scatter(const struct canele_flow *flow,
                                  size_t bytes);
 
 /**
- * Gathers `bytes` bytes at `data` of each rank, in the order of ranks, at `all` of all ranks, which has room for `bytes` bytes of each rank.
- * `data` and `all` must not overlap.
+ * Gathers `bytes` bytes at `data` of each rank, in the order of ranks, at `all` of all ranks, which has room
+ * for `bytes` bytes of each rank. `data` and `all` must not overlap.
  *
  * Errors: as canele_flow_broadcast.
  */
@@ -840,8 +880,9 @@ canele_error canele_flow_allgather(const struct canele_flow *flow,
                                    void *all);
 
 /**
- * Gives each rank its `bytes` bytes of those at `data`, in the order of ranks, and gets as many from each rank at `result`, in that order: part
- * n of rank m becomes part m of rank n. Both have `bytes` bytes for each rank, and must not overlap.
+ * Sends each rank its `bytes` bytes of those at `data`, and receives `bytes` bytes from each rank at
+ * `result`, both in the order of ranks. Part n of rank m becomes part m of rank n. Both have `bytes` bytes
+ * for each rank, and must not overlap.
  *
  * Errors: as canele_flow_broadcast.
  */
@@ -853,15 +894,16 @@ canele_error canele_flow_alltoall(const struct canele_flow *flow,
 /**
  * Allocates a region of `bytes` bytes and stores a handle of it in `region`.
  *
- * Errors: CANELE_ERROR_MEMORY, naming what is needed and what there is.
+ * Errors: CANELE_ERROR_MEMORY; the text names the memory that is needed and the memory that there is.
  */
 canele_error canele_job_region(const struct canele_job *job, size_t bytes, struct canele_region **region);
 
 /**
- * Finds a region that any rank published under `name`; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle of it
- * in `remote`.
+ * Finds a region that any rank published under `name`; waits for it at most `wait_ns` nanoseconds. Stores a
+ * handle of it in `remote`.
  *
- * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_REGION_LOST: it was closed meanwhile; CANELE_ERROR_NAME_TAKEN: the name is not of a region.
+ * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_REGION_LOST: the region was closed meanwhile;
+ * CANELE_ERROR_NAME_TAKEN: the name belongs to an object of another kind.
  */
 canele_error canele_job_find_region(const struct canele_job *job,
                                     const char *name,
@@ -869,30 +911,31 @@ canele_error canele_job_find_region(const struct canele_job *job,
                                     struct canele_remote_region **remote);
 
 /**
- * Returns a region's length in bytes; 0 if `region` is no region.
+ * Returns the length of a region in bytes; 0 if `region` is no region.
  */
 size_t canele_region_len(const struct canele_region *region);
 
 /**
- * Returns where a region begins in this process, until it is closed; NULL if `region` is no region. Other ranks may read and write there at
- * any time, as other threads may: use atomic operations, notices or messages to know when data is complete.
+ * Returns the address of a region in this process, valid until it is closed; NULL if `region` is no region.
+ * Other ranks may read and write the region at any time, as other threads may. Use atomic operations,
+ * notices or messages to know when data is complete.
  */
 void *canele_region_address(const struct canele_region *region);
 
 /**
- * Lets any rank find the region under `name`.
+ * Publishes the region under `name`, so that any rank can find it.
  *
  * Errors: CANELE_ERROR_NAME_TAKEN.
  */
 canele_error canele_region_publish(const struct canele_region *region, const char *name);
 
 /**
- * Stores a handle of this rank's region, as other ranks have it, in `remote`.
+ * Makes a handle by which this rank accesses its own region as other ranks do, and stores it in `remote`.
  */
 canele_error canele_region_remote(const struct canele_region *region, struct canele_remote_region **remote);
 
 /**
- * Copies `bytes` bytes from `offset` bytes on out of the region, to `data`.
+ * Copies `bytes` bytes of the region, from `offset` bytes on, to `data`.
  *
  * Errors: CANELE_ERROR_RANGE.
  */
@@ -909,20 +952,21 @@ canele_error canele_region_write(const struct canele_region *region,
                                  size_t bytes);
 
 /**
- * Closes a region, which becomes NULL: its memory is given up, and transfers under way end in good order.
+ * Closes a region and releases its memory; the handle becomes NULL. Transfers under way end in good order.
  */
 canele_error canele_region_close(struct canele_region **region);
 
 /**
- * Returns the rank whose region it is; UINT32_MAX if `remote` is no remote region.
+ * Returns the rank that owns the region; UINT32_MAX if `remote` is no remote region.
  */
 uint32_t canele_remote_region_owner(const struct canele_remote_region *remote);
 
 /**
- * Writes `bytes` bytes at `data` into the region, from `offset` bytes on. Complete at both ends on return, to which end the owner on another host
- * answers.
+ * Writes `bytes` bytes at `data` into the region, from `offset` bytes on. On return the bytes are in the
+ * region. The owner must make progress for this if it runs on another host.
  *
- * Errors: CANELE_ERROR_RANGE. On another host: CANELE_ERROR_REFUSED; the owner is gone, as of canele_flow_send.
+ * Errors: CANELE_ERROR_RANGE. On another host: CANELE_ERROR_REFUSED; the owner is gone, as for
+ * canele_flow_send.
  */
 canele_error canele_remote_region_put(const struct canele_remote_region *remote,
                                       size_t offset,
@@ -930,7 +974,7 @@ canele_error canele_remote_region_put(const struct canele_remote_region *remote,
                                       size_t bytes);
 
 /**
- * Reads `bytes` bytes from `offset` bytes of the region on, to `data`.
+ * Reads `bytes` bytes of the region, from `offset` bytes on, into `data`.
  *
  * Errors: as canele_remote_region_put.
  */
@@ -940,11 +984,13 @@ canele_error canele_remote_region_get(const struct canele_remote_region *remote,
                                       size_t bytes);
 
 /**
- * Writes as canele_remote_region_put and then shows the owner the identifier `notice` (canele_job_wait_notice): the bytes are in the region when the
- * notice is seen. On return `data` may be changed; it may still be on its way. Notices of a rank are seen in the order of its calls.
+ * Writes as canele_remote_region_put does, and then sends the owner a notice with the identifier `notice`
+ * (canele_job_wait_notice). The bytes are in the region when the owner sees the notice. After the return
+ * `data` may be changed; the bytes may still be under way. The owner sees the notices of a rank in the order
+ * of its calls.
  *
- * Errors: CANELE_ERROR_RANGE; the owner is gone, as of canele_flow_send. What else goes wrong on another host the next
- * canele_remote_region_fence tells, and the notice is not seen.
+ * Errors: CANELE_ERROR_RANGE; the owner is gone, as for canele_flow_send. The next
+ * canele_remote_region_fence reports other errors on another host; then the owner sees no notice.
  */
 canele_error canele_remote_region_put_notify(const struct canele_remote_region *remote,
                                              size_t offset,
@@ -953,18 +999,20 @@ canele_error canele_remote_region_put_notify(const struct canele_remote_region *
                                              uint64_t notice);
 
 /**
- * Waits until everything put into regions of this owner so far is in its memory, at most `wait_ns` nanoseconds.
+ * Waits until all earlier puts into regions of this owner are in its memory, at most `wait_ns` nanoseconds.
  *
- * Errors: CANELE_ERROR_DEADLINE; the owner is gone; CANELE_ERROR_REFUSED for the first put with a notice, since the last fence to this
- * owner, to a region that it has closed.
+ * Errors: CANELE_ERROR_DEADLINE; the owner is gone; CANELE_ERROR_REFUSED: a put with a notice since the last
+ * fence to this owner went to a region that the owner has closed.
  */
 canele_error canele_remote_region_fence(const struct canele_remote_region *remote,
                                         uint64_t wait_ns);
 
 /**
- * Adds `n` to the 64-bit word at `offset` bytes (a multiple of 8), atomically among all ranks, and stores its old value in `old`, unless NULL.
+ * Adds `n` to the 64-bit word at `offset` bytes, a multiple of 8, atomically among all ranks, and stores its
+ * old value in `old`, unless NULL.
  *
- * Errors: CANELE_ERROR_RANGE: the word lies outside or is not aligned; else as canele_remote_region_put.
+ * Errors: CANELE_ERROR_RANGE: the word lies outside the region or is not aligned; otherwise as
+ * canele_remote_region_put.
  */
 canele_error canele_remote_region_fetch_add(const struct canele_remote_region *remote,
                                             size_t offset,
@@ -972,7 +1020,8 @@ canele_error canele_remote_region_fetch_add(const struct canele_remote_region *r
                                             uint64_t *old);
 
 /**
- * Replaces the 64-bit word at `offset` bytes by `new_value` if it is `expected`, and stores its old value in `old`.
+ * Replaces the 64-bit word at `offset` bytes by `new_value` if it is `expected`, atomically among all ranks,
+ * and stores its old value in `old`.
  *
  * Errors: as canele_remote_region_fetch_add.
  */
@@ -983,12 +1032,12 @@ canele_error canele_remote_region_compare_and_swap(const struct canele_remote_re
                                                    uint64_t *old);
 
 /**
- * Closes a handle of a remote region, which becomes NULL; the region stays.
+ * Closes a handle of a remote region; the handle becomes NULL. The region stays.
  */
 canele_error canele_remote_region_close(struct canele_remote_region **remote);
 
 /**
- * Stores in `found` whether a notice has come, and if so the next one in `notice`.
+ * Stores true in `found` if a notice has arrived, and then the next one in `notice`.
  *
  * Errors: CANELE_ERROR_FINISHED.
  */
@@ -997,15 +1046,17 @@ canele_error canele_job_try_notice(const struct canele_job *job, bool *found, st
 /**
  * Waits for the next notice, at most `wait_ns` nanoseconds, and stores it in `notice`.
  *
- * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_FINISHED. With CANELE_FOREVER: CANELE_ERROR_NO_SENDER_LEFT, as of canele_flow_recv.
+ * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_FINISHED. With CANELE_FOREVER: CANELE_ERROR_NO_SENDER_LEFT, as
+ * for canele_flow_recv.
  */
 canele_error canele_job_wait_notice(const struct canele_job *job,
                                     uint64_t wait_ns,
                                     struct canele_notice *notice);
 
 /**
- * Calls `call` with `context` for each notice whose identifier is at least `first` and below `end`, from within whatever call of whatever
- * thread makes progress; it must not call the library. Such notices are no longer seen by canele_job_try_notice and canele_job_wait_notice.
+ * Calls `call` with `context` for each notice whose identifier is at least `first` and below `end`. The call
+ * comes from any thread, during any call that makes progress; it must not call the library.
+ * canele_job_try_notice and canele_job_wait_notice do not report these notices any more.
  *
  * Errors: CANELE_ERROR_FINISHED.
  */
@@ -1016,10 +1067,10 @@ canele_error canele_job_on_notice(const struct canele_job *job,
                                   void *context);
 
 /**
- * Sends `bytes` bytes of a region from `offset` bytes on to rank `to` with a tag, which above the eager size are copied once. They must not be
- * changed before this returns.
+ * Sends `bytes` bytes of a region, from `offset` bytes on, to rank `to` with a tag. Messages above the eager
+ * size are copied once. The bytes must not be changed before this call returns.
  *
- * Errors: CANELE_ERROR_RANGE; else as canele_flow_send.
+ * Errors: CANELE_ERROR_RANGE; otherwise as canele_flow_send.
  */
 canele_error canele_flow_send_region(const struct canele_flow *flow,
                                      uint32_t to,
@@ -1029,9 +1080,10 @@ canele_error canele_flow_send_region(const struct canele_flow *flow,
                                      size_t bytes);
 
 /**
- * Receives the next matching message, as canele_flow_recv, into `bytes` bytes of a region from `offset` bytes on.
+ * Receives the next matching message, as canele_flow_recv does, into `bytes` bytes of a region, from
+ * `offset` bytes on.
  *
- * Errors: CANELE_ERROR_RANGE; else as canele_flow_recv.
+ * Errors: CANELE_ERROR_RANGE; otherwise as canele_flow_recv.
  */
 canele_error canele_flow_recv_region(const struct canele_flow *flow,
                                      uint32_t from,
@@ -1042,8 +1094,9 @@ canele_error canele_flow_recv_region(const struct canele_flow *flow,
                                      struct canele_status *status);
 
 /**
- * Opens the channel `number` to rank `peer`, which opens it with the same number, and stores a handle of it in `channel`. A pair of ranks has
- * as many channels as there are numbers; opening costs nothing, and no agreement is needed.
+ * Opens the channel `number` to rank `peer`, which opens it with the same number, and stores a handle of it
+ * in `channel`. A pair of ranks has a channel for each number. Opening is free and needs no agreement with
+ * the peer.
  *
  * Errors: CANELE_ERROR_NO_SUCH_RANK.
  */
@@ -1058,19 +1111,19 @@ canele_error canele_job_channel(const struct canele_job *job,
 uint32_t canele_channel_peer(const struct canele_channel *channel);
 
 /**
- * Returns the channel's number; UINT32_MAX if `channel` is no channel.
+ * Returns the number of the channel; UINT32_MAX if `channel` is no channel.
  */
 uint32_t canele_channel_number(const struct canele_channel *channel);
 
 /**
- * Sends `bytes` bytes at `data`. On return they may be changed; the message may still be on its way.
+ * Sends `bytes` bytes at `data`. After the return they may be changed; the message may still be under way.
  *
- * Errors: the peer is gone, as of canele_flow_send.
+ * Errors: the peer is gone, as for canele_flow_send.
  */
 canele_error canele_channel_send(const struct canele_channel *channel, const void *data, size_t bytes);
 
 /**
- * As canele_channel_send, but gives up after `wait_ns` nanoseconds; then nothing was sent.
+ * Sends as canele_channel_send does, but gives up after `wait_ns` nanoseconds; then nothing was sent.
  *
  * Errors: as canele_channel_send; CANELE_ERROR_DEADLINE.
  */
@@ -1080,9 +1133,11 @@ canele_error canele_channel_send_deadline(const struct canele_channel *channel,
                                           uint64_t wait_ns);
 
 /**
- * Receives the next message into `bytes` bytes at `data`; stores its length in bytes in `received`, unless NULL.
+ * Receives the next message into `bytes` bytes at `data`; stores its length in bytes in `received`, unless
+ * NULL.
  *
- * Errors: CANELE_ERROR_TRUNCATED: it is longer (it is consumed, and nothing else is harmed); the peer is gone, as of canele_flow_send.
+ * Errors: CANELE_ERROR_TRUNCATED: the message is longer; it is consumed, and later messages are not
+ * affected. The peer is gone, as for canele_flow_send.
  */
 canele_error canele_channel_recv(const struct canele_channel *channel,
                                  void *data,
@@ -1090,7 +1145,8 @@ canele_error canele_channel_recv(const struct canele_channel *channel,
                                  size_t *received);
 
 /**
- * As canele_channel_recv, but gives up after `wait_ns` nanoseconds; then the message, should it come, is still there.
+ * Receives as canele_channel_recv does, but gives up after `wait_ns` nanoseconds. A message that arrives
+ * later can still be received.
  *
  * Errors: as canele_channel_recv; CANELE_ERROR_DEADLINE.
  */
@@ -1101,7 +1157,7 @@ canele_error canele_channel_recv_deadline(const struct canele_channel *channel,
                                           uint64_t wait_ns);
 
 /**
- * Sends `count` stretches of memory as one message, gathered as it leaves.
+ * Sends `count` slices of memory as one message, gathered when it leaves.
  *
  * Errors: as canele_channel_send.
  */
@@ -1110,8 +1166,8 @@ canele_error canele_channel_send_list(const struct canele_channel *channel,
                                       size_t count);
 
 /**
- * Receives the next message into `count` stretches of memory, which do not overlap, scattered as it arrives; stores its length in bytes in
- * `received`, unless NULL.
+ * Receives the next message into `count` slices of memory, which do not overlap, scattered when it arrives;
+ * stores its length in bytes in `received`, unless NULL.
  *
  * Errors: as canele_channel_recv.
  */
@@ -1121,9 +1177,9 @@ canele_error canele_channel_recv_list(const struct canele_channel *channel,
                                       size_t *received);
 
 /**
- * Sends `bytes` bytes of a region from `offset` bytes on, as canele_flow_send_region.
+ * Sends `bytes` bytes of a region, from `offset` bytes on, as canele_flow_send_region does.
  *
- * Errors: CANELE_ERROR_RANGE; else as canele_channel_send.
+ * Errors: CANELE_ERROR_RANGE; otherwise as canele_channel_send.
  */
 canele_error canele_channel_send_region(const struct canele_channel *channel,
                                         const struct canele_region *region,
@@ -1131,9 +1187,10 @@ canele_error canele_channel_send_region(const struct canele_channel *channel,
                                         size_t bytes);
 
 /**
- * Receives the next message into `bytes` bytes of a region from `offset` bytes on; stores its length in bytes in `received`, unless NULL.
+ * Receives the next message into `bytes` bytes of a region, from `offset` bytes on; stores its length in
+ * bytes in `received`, unless NULL.
  *
- * Errors: CANELE_ERROR_RANGE; else as canele_channel_recv.
+ * Errors: CANELE_ERROR_RANGE; otherwise as canele_channel_recv.
  */
 canele_error canele_channel_recv_region(const struct canele_channel *channel,
                                         const struct canele_region *region,
@@ -1142,12 +1199,13 @@ canele_error canele_channel_recv_region(const struct canele_channel *channel,
                                         size_t *received);
 
 /**
- * Closes this end of a channel, which becomes NULL.
+ * Closes this end of a channel; the handle becomes NULL.
  */
 canele_error canele_channel_close(struct canele_channel **channel);
 
 /**
- * Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name, and stores a handle of it in `mailbox`.
+ * Creates a mailbox with room for `depth` messages and stores a handle of it in `mailbox`. Ranks of all
+ * hosts find it by its name.
  *
  * Errors: CANELE_ERROR_NAME_TAKEN; CANELE_ERROR_LENGTHS: a depth of 0; CANELE_ERROR_MEMORY.
  */
@@ -1157,9 +1215,10 @@ canele_error canele_job_create_mailbox(const struct canele_job *job,
                                        struct canele_mailbox **mailbox);
 
 /**
- * Finds a mailbox by its name; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle for posting to it in `sender`.
+ * Finds a mailbox by its name; waits for it at most `wait_ns` nanoseconds. Stores a handle for posting to it
+ * in `sender`.
  *
- * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send.
+ * Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as for canele_flow_send.
  */
 canele_error canele_job_find_mailbox(const struct canele_job *job,
                                      const char *name,
@@ -1167,16 +1226,16 @@ canele_error canele_job_find_mailbox(const struct canele_job *job,
                                      struct canele_mailbox_sender **sender);
 
 /**
- * Takes the next message out of the mailbox, waiting for one, and stores a handle of it in `message`.
+ * Waits for a message, takes it out of the mailbox, and stores a handle of it in `message`.
  *
- * Errors: a rank died: every waiting call is told once, and the next one works as before; the message's sender died before its data came;
- * CANELE_ERROR_NO_SENDER_LEFT, as of canele_flow_recv.
+ * Errors: a rank died: each waiting call reports this once, and the next call works as before; the message's
+ * sender died before its data arrived; CANELE_ERROR_NO_SENDER_LEFT, as for canele_flow_recv.
  */
 canele_error canele_mailbox_retrieve(const struct canele_mailbox *mailbox,
                                      struct canele_message **message);
 
 /**
- * Takes the next message out of the mailbox if there is one now; if not, `message` becomes NULL.
+ * Takes the next message out of the mailbox if there is one now; otherwise `message` becomes NULL.
  *
  * Errors: as canele_mailbox_retrieve.
  */
@@ -1184,44 +1243,47 @@ canele_error canele_mailbox_try_retrieve(const struct canele_mailbox *mailbox,
                                          struct canele_message **message);
 
 /**
- * As canele_mailbox_retrieve, for at most `wait_ns` nanoseconds.
+ * Retrieves as canele_mailbox_retrieve does, but waits at most `wait_ns` nanoseconds.
  *
- * Errors: CANELE_ERROR_DEADLINE; else as canele_mailbox_retrieve.
+ * Errors: CANELE_ERROR_DEADLINE; otherwise as canele_mailbox_retrieve.
  */
 canele_error canele_mailbox_retrieve_deadline(const struct canele_mailbox *mailbox,
                                               struct canele_message **message,
                                               uint64_t wait_ns);
 
 /**
- * Closes a mailbox, which becomes NULL: what was not retrieved is lost, and those who post get CANELE_ERROR_MAILBOX_CLOSED.
+ * Closes a mailbox; the handle becomes NULL. Messages that were not retrieved are lost, and later posts fail
+ * with CANELE_ERROR_MAILBOX_CLOSED.
  */
 canele_error canele_mailbox_close(struct canele_mailbox **mailbox);
 
 /**
- * Returns the rank whose mailbox it is; UINT32_MAX if `sender` is no mailbox sender.
+ * Returns the rank that owns the mailbox; UINT32_MAX if `sender` is no mailbox sender.
  */
 uint32_t canele_mailbox_sender_owner(const struct canele_mailbox_sender *sender);
 
 /**
- * Posts a message; waits while the mailbox is full. The message is closed and becomes NULL. To a mailbox of another host that takes a round trip
- * at least, for which the owner must be in some call that makes progress.
+ * Posts a message; waits while the mailbox is full. The message is closed, and its handle becomes NULL. A
+ * post to a mailbox of another host takes a round trip at least, during which the owner must make progress.
  *
- * Errors: CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send; CANELE_ERROR_MEMORY. The message is closed all the same.
+ * Errors: CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as for canele_flow_send; CANELE_ERROR_MEMORY. The
+ * message is closed nevertheless.
  */
 canele_error canele_mailbox_sender_post(const struct canele_mailbox_sender *sender,
                                         struct canele_message **message);
 
 /**
- * Posts a message if the mailbox is not full. It is closed and becomes NULL, but for CANELE_ERROR_MAILBOX_FULL.
+ * Posts a message if the mailbox is not full. The message is closed, and its handle becomes NULL, except for
+ * CANELE_ERROR_MAILBOX_FULL.
  *
- * Errors: CANELE_ERROR_MAILBOX_FULL; else as canele_mailbox_sender_post.
+ * Errors: CANELE_ERROR_MAILBOX_FULL; otherwise as canele_mailbox_sender_post.
  */
 canele_error canele_mailbox_sender_try_post(const struct canele_mailbox_sender *sender,
                                             struct canele_message **message);
 
 /**
- * Posts a message; waits while the mailbox is full, at most `wait_ns` nanoseconds. It is closed and becomes NULL, but for
- * CANELE_ERROR_MAILBOX_FULL.
+ * Posts a message; waits while the mailbox is full, at most `wait_ns` nanoseconds. The message is closed,
+ * and its handle becomes NULL, except for CANELE_ERROR_MAILBOX_FULL.
  *
  * Errors: as canele_mailbox_sender_try_post.
  */
@@ -1230,17 +1292,18 @@ canele_error canele_mailbox_sender_post_deadline(const struct canele_mailbox_sen
                                                  uint64_t wait_ns);
 
 /**
- * Closes the way to a mailbox, which becomes NULL; the mailbox stays.
+ * Closes the posting end of a mailbox; the handle becomes NULL. The mailbox stays.
  */
 canele_error canele_mailbox_sender_close(struct canele_mailbox_sender **sender);
 
 /**
- * Makes a message without contents and stores a handle of it in `message`. Post it, or close it by canele_message_close.
+ * Makes an empty message and stores a handle of it in `message`. Post the message, or close it by
+ * canele_message_close.
  */
 canele_error canele_message_new(struct canele_message **message);
 
 /**
- * Adds `count` items of a type at the message's end.
+ * Appends `count` items of a type to the message.
  *
  * Errors: CANELE_ERROR_ARGUMENT.
  */
@@ -1250,8 +1313,9 @@ canele_error canele_message_pack(struct canele_message *message,
                                  size_t count);
 
 /**
- * Takes the next `count` items of a type out of the message, to `data`. Bytes (CANELE_UINT8) can be unpacked as anything; so can a message of
- * exactly 48 bytes that was posted, because it has no room for its types.
+ * Takes the next `count` items of a type out of the message and copies them to `data`. Bytes (CANELE_UINT8)
+ * can be unpacked as any type. So can a posted message of exactly 48 bytes, because it has no room for its
+ * types.
  *
  * Errors: CANELE_ERROR_UNPACK: the next items have another type or are fewer; nothing is taken.
  */
@@ -1261,23 +1325,25 @@ canele_error canele_message_unpack(struct canele_message *message,
                                    size_t count);
 
 /**
- * Returns the message's length in bytes, unpacked or not; 0 if `message` is no message.
+ * Returns the length of the message in bytes, including unpacked items; 0 if `message` is no message.
  */
 size_t canele_message_len(const struct canele_message *message);
 
 /**
- * Returns where the message's canele_message_len() bytes can be read, unpacked or not, until it is packed, posted or closed; NULL if `message` is
- * no message. Those of a long message, which lie in a region, are copied for it.
+ * Returns the address of the canele_message_len() bytes of the message, including unpacked items; NULL if
+ * `message` is no message. The address is valid until the message is packed, posted or closed. The bytes of
+ * a long message, which lie in a region, are copied for it.
  */
 const void *canele_message_bytes(struct canele_message *message);
 
 /**
- * Returns who posted the message; UINT32_MAX if it was not retrieved from a mailbox, or `message` is no message.
+ * Returns the rank that posted the message; UINT32_MAX if it was not retrieved from a mailbox, or `message`
+ * is no message.
  */
 uint32_t canele_message_sender(const struct canele_message *message);
 
 /**
- * Closes a message, which becomes NULL.
+ * Closes a message; the handle becomes NULL.
  */
 canele_error canele_message_close(struct canele_message **message);
 

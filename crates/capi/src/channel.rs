@@ -13,33 +13,33 @@ use crate::memory::{array, bytes as bytes_at, bytes_mut, set_if_wanted};
 use crate::region::canele_region;
 use crate::tagged::{canele_status, duration};
 
-/// One end of a virtual channel to a rank. Messages are received in the order in which the other end sent them. Made by
-/// canele_job_channel.
+/// One end of a virtual channel between two ranks. Messages are received in the order in which the other end
+/// sent them. Made by canele_job_channel.
 pub struct canele_channel(Head);
 kind!(canele_channel, Channel, b"chan", "channel");
 
-/// A stretch of memory that is sent.
+/// A slice of memory to send.
 #[repr(C)]
 pub struct canele_slice {
-    /// Where it begins.
+    /// The address of its first byte.
     pub data: *const c_void,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// A stretch of memory that is received into.
+/// A slice of memory to receive into.
 #[repr(C)]
 pub struct canele_slice_mut {
-    /// Where it begins.
+    /// The address of its first byte.
     pub data: *mut c_void,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// Sends `bytes` bytes of a region from `offset` bytes on to rank `to` with a tag, which above the eager size are copied once. They must not be
-/// changed before this returns.
+/// Sends `bytes` bytes of a region, from `offset` bytes on, to rank `to` with a tag. Messages above the eager
+/// size are copied once. The bytes must not be changed before this call returns.
 ///
-/// Errors: CANELE_ERROR_RANGE; else as canele_flow_send.
+/// Errors: CANELE_ERROR_RANGE; otherwise as canele_flow_send.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_send_region(
     flow: Option<&canele_flow>,
@@ -55,9 +55,10 @@ pub extern "C" fn canele_flow_send_region(
     })
 }
 
-/// Receives the next matching message, as canele_flow_recv, into `bytes` bytes of a region from `offset` bytes on.
+/// Receives the next matching message, as canele_flow_recv does, into `bytes` bytes of a region, from
+/// `offset` bytes on.
 ///
-/// Errors: CANELE_ERROR_RANGE; else as canele_flow_recv.
+/// Errors: CANELE_ERROR_RANGE; otherwise as canele_flow_recv.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_recv_region(
     flow: Option<&canele_flow>,
@@ -76,7 +77,7 @@ pub extern "C" fn canele_flow_recv_region(
     })
 }
 
-/// Returns the range of a region's bytes that a program names.
+/// Returns the range of bytes of a region.
 fn range(offset: usize, bytes: usize) -> Result<std::ops::Range<usize>, ReportedError> {
     let end = offset.checked_add(bytes);
     end.map(|end| offset..end).ok_or_else(|| {
@@ -87,8 +88,9 @@ fn range(offset: usize, bytes: usize) -> Result<std::ops::Range<usize>, Reported
     })
 }
 
-/// Opens the channel `number` to rank `peer`, which opens it with the same number, and stores a handle of it in `channel`. A pair of ranks has
-/// as many channels as there are numbers; opening costs nothing, and no agreement is needed.
+/// Opens the channel `number` to rank `peer`, which opens it with the same number, and stores a handle of it
+/// in `channel`. A pair of ranks has a channel for each number. Opening is free and needs no agreement with
+/// the peer.
 ///
 /// Errors: CANELE_ERROR_NO_SUCH_RANK.
 #[unsafe(no_mangle)]
@@ -107,15 +109,15 @@ pub extern "C" fn canele_channel_peer(channel: Option<&canele_channel>) -> u32 {
     value(u32::MAX, || Ok(get(channel)?.peer().0))
 }
 
-/// Returns the channel's number; UINT32_MAX if `channel` is no channel.
+/// Returns the number of the channel; UINT32_MAX if `channel` is no channel.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_channel_number(channel: Option<&canele_channel>) -> u32 {
     value(u32::MAX, || Ok(get(channel)?.number()))
 }
 
-/// Sends `bytes` bytes at `data`. On return they may be changed; the message may still be on its way.
+/// Sends `bytes` bytes at `data`. After the return they may be changed; the message may still be under way.
 ///
-/// Errors: the peer is gone, as of canele_flow_send.
+/// Errors: the peer is gone, as for canele_flow_send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_channel_send(
     channel: Option<&canele_channel>,
@@ -129,7 +131,7 @@ pub unsafe extern "C" fn canele_channel_send(
     })
 }
 
-/// As canele_channel_send, but gives up after `wait_ns` nanoseconds; then nothing was sent.
+/// Sends as canele_channel_send does, but gives up after `wait_ns` nanoseconds; then nothing was sent.
 ///
 /// Errors: as canele_channel_send; CANELE_ERROR_DEADLINE.
 #[unsafe(no_mangle)]
@@ -146,9 +148,11 @@ pub unsafe extern "C" fn canele_channel_send_deadline(
     })
 }
 
-/// Receives the next message into `bytes` bytes at `data`; stores its length in bytes in `received`, unless NULL.
+/// Receives the next message into `bytes` bytes at `data`; stores its length in bytes in `received`, unless
+/// NULL.
 ///
-/// Errors: CANELE_ERROR_TRUNCATED: it is longer (it is consumed, and nothing else is harmed); the peer is gone, as of canele_flow_send.
+/// Errors: CANELE_ERROR_TRUNCATED: the message is longer; it is consumed, and later messages are not
+/// affected. The peer is gone, as for canele_flow_send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_channel_recv(
     channel: Option<&canele_channel>,
@@ -164,7 +168,8 @@ pub unsafe extern "C" fn canele_channel_recv(
     })
 }
 
-/// As canele_channel_recv, but gives up after `wait_ns` nanoseconds; then the message, should it come, is still there.
+/// Receives as canele_channel_recv does, but gives up after `wait_ns` nanoseconds. A message that arrives
+/// later can still be received.
 ///
 /// Errors: as canele_channel_recv; CANELE_ERROR_DEADLINE.
 #[unsafe(no_mangle)]
@@ -183,7 +188,7 @@ pub unsafe extern "C" fn canele_channel_recv_deadline(
     })
 }
 
-/// Returns the stretches of memory of an array.
+/// Returns the slices of an array.
 ///
 /// # Safety
 /// The array has `count` elements, and the memory of each meets the conditions of [`bytes_at`].
@@ -194,7 +199,7 @@ unsafe fn list<'a>(slices: *const canele_slice, count: usize) -> Result<Vec<&'a 
     slices.iter().map(|slice| unsafe { bytes_at(slice.data, slice.bytes) }).collect()
 }
 
-/// Sends `count` stretches of memory as one message, gathered as it leaves.
+/// Sends `count` slices of memory as one message, gathered when it leaves.
 ///
 /// Errors: as canele_channel_send.
 #[unsafe(no_mangle)]
@@ -204,14 +209,15 @@ pub unsafe extern "C" fn canele_channel_send_list(
     count: usize,
 ) -> canele_error {
     call(|| {
-        // SAFETY: the program gives an array of so many stretches that can be read, and does not write them during the call.
+        // SAFETY: the program gives an array of so many slices that can be read, and does not write them during
+        // the call.
         let list = unsafe { list(slices, count) }?;
         Ok(get(channel)?.send_list(&list)?)
     })
 }
 
-/// Receives the next message into `count` stretches of memory, which do not overlap, scattered as it arrives; stores its length in bytes in
-/// `received`, unless NULL.
+/// Receives the next message into `count` slices of memory, which do not overlap, scattered when it arrives;
+/// stores its length in bytes in `received`, unless NULL.
 ///
 /// Errors: as canele_channel_recv.
 #[unsafe(no_mangle)]
@@ -224,7 +230,8 @@ pub unsafe extern "C" fn canele_channel_recv_list(
     call(|| {
         // SAFETY: the program gives an array of so many elements, which is only read.
         let slices: &[canele_slice_mut] = unsafe { array(slices.cast_mut(), count, "slices") }?;
-        // SAFETY: each names memory that can be written, apart from the others, and the program does not touch it during the call.
+        // SAFETY: each names memory that can be written, apart from the others, and the program does not access
+        // it during the call.
         let list: Result<Vec<_>, _> =
             slices.iter().map(|slice| unsafe { bytes_mut(slice.data, slice.bytes) }).collect();
         set_if_wanted(received, get(channel)?.recv_list(list?)?);
@@ -232,9 +239,9 @@ pub unsafe extern "C" fn canele_channel_recv_list(
     })
 }
 
-/// Sends `bytes` bytes of a region from `offset` bytes on, as canele_flow_send_region.
+/// Sends `bytes` bytes of a region, from `offset` bytes on, as canele_flow_send_region does.
 ///
-/// Errors: CANELE_ERROR_RANGE; else as canele_channel_send.
+/// Errors: CANELE_ERROR_RANGE; otherwise as canele_channel_send.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_channel_send_region(
     channel: Option<&canele_channel>,
@@ -245,9 +252,10 @@ pub extern "C" fn canele_channel_send_region(
     call(|| Ok(get(channel)?.send_region(get(region)?, range(offset, bytes)?)?))
 }
 
-/// Receives the next message into `bytes` bytes of a region from `offset` bytes on; stores its length in bytes in `received`, unless NULL.
+/// Receives the next message into `bytes` bytes of a region, from `offset` bytes on; stores its length in
+/// bytes in `received`, unless NULL.
 ///
-/// Errors: CANELE_ERROR_RANGE; else as canele_channel_recv.
+/// Errors: CANELE_ERROR_RANGE; otherwise as canele_channel_recv.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_channel_recv_region(
     channel: Option<&canele_channel>,
@@ -262,7 +270,7 @@ pub extern "C" fn canele_channel_recv_region(
     })
 }
 
-/// Closes this end of a channel, which becomes NULL.
+/// Closes this end of a channel; the handle becomes NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_channel_close(channel: Option<&mut *mut canele_channel>) -> canele_error {
     call(|| close(channel).map(drop))

@@ -9,18 +9,21 @@ use crate::flow::{canele_flow, flow};
 use crate::memory::{bytes as bytes_at, bytes_mut, check_apart, items, items_mut};
 use crate::types::{canele_op, canele_type, op as op_of, with_type};
 
-/// Returns once all ranks of the flow have called it. As with every collective, all ranks make the same calls on a flow in the same
-/// order, with the same lengths, roots and operations; the messages of collectives never match receives on the flow.
+/// Returns after all ranks of the flow have called it. All ranks make the same collective calls on a flow in
+/// the same order, with the same lengths, roots and operations. Messages of collectives never match receives
+/// on the flow.
 ///
-/// Errors: a rank died (CANELE_ERROR_PEER_FAILED), or finished without this call (CANELE_ERROR_PEER_FINISHED).
+/// Errors: a rank died (CANELE_ERROR_PEER_FAILED), or finished without this call
+/// (CANELE_ERROR_PEER_FINISHED).
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_barrier(flow: Option<&canele_flow>) -> canele_error {
     call(|| Ok(self::flow(flow)?.barrier()?))
 }
 
-/// Gives all ranks the `bytes` bytes at `data` of rank `root`.
+/// Copies the `bytes` bytes at `data` of rank `root` to `data` of all other ranks.
 ///
-/// Errors: as canele_flow_barrier; CANELE_ERROR_NO_SUCH_RANK; CANELE_ERROR_LENGTHS: another rank gave another length.
+/// Errors: as canele_flow_barrier; CANELE_ERROR_NO_SUCH_RANK; CANELE_ERROR_LENGTHS: another rank gave another
+/// length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_flow_broadcast(
     flow: Option<&canele_flow>,
@@ -35,10 +38,12 @@ pub unsafe extern "C" fn canele_flow_broadcast(
     })
 }
 
-/// Reduces `count` items of a type of each rank, place by place, into `count` items at `result` of rank `root`; elsewhere `result` is
-/// not used and may be NULL. The result has the same bits in every run with as many ranks. `items` and `result` must not overlap.
+/// Reduces `count` items of a type of each rank, element by element, into `count` items at `result` of rank
+/// `root`. On other ranks `result` is not used and may be NULL. The result has the same bits in every run
+/// with as many ranks. `items` and `result` must not overlap.
 ///
-/// Errors: as canele_flow_broadcast; CANELE_ERROR_ARGUMENT: there is no such type or operation, or memory is not aligned.
+/// Errors: as canele_flow_broadcast; CANELE_ERROR_ARGUMENT: there is no such type or operation, or memory is
+/// not aligned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_flow_reduce(
     flow: Option<&canele_flow>,
@@ -56,8 +61,9 @@ pub unsafe extern "C" fn canele_flow_reduce(
     })
 }
 
-/// Reduces `count` items of a type of each rank, place by place, into `count` items at `result` on all ranks. The result has the same
-/// bits on every rank and in every run with as many ranks. `items` and `result` must not overlap.
+/// Reduces `count` items of a type of each rank, element by element, into `count` items at `result` on all
+/// ranks. The result has the same bits on every rank and in every run with as many ranks. `items` and
+/// `result` must not overlap.
 ///
 /// Errors: as canele_flow_reduce.
 #[unsafe(no_mangle)]
@@ -102,7 +108,7 @@ unsafe fn reduce(
     })
 }
 
-/// Returns the total bytes of all ranks' parts.
+/// Returns the total number of bytes of all ranks' parts.
 fn of_all(flow: &Flow, bytes: usize) -> Result<usize, ReportedError> {
     let all = bytes.checked_mul(flow.size() as usize);
     all.ok_or_else(|| {
@@ -113,8 +119,9 @@ fn of_all(flow: &Flow, bytes: usize) -> Result<usize, ReportedError> {
     })
 }
 
-/// Gathers `bytes` bytes at `data` of each rank, in the order of ranks, at `all` of rank `root`, which has room for `bytes` bytes of each
-/// rank; elsewhere `all` is not used and may be NULL. `data` and `all` must not overlap.
+/// Gathers `bytes` bytes at `data` of each rank, in the order of ranks, at `all` of rank `root`, which has
+/// room for `bytes` bytes of each rank. On other ranks `all` is not used and may be NULL. `data` and `all`
+/// must not overlap.
 ///
 /// Errors: as canele_flow_broadcast.
 #[unsafe(no_mangle)]
@@ -135,8 +142,9 @@ pub unsafe extern "C" fn canele_flow_gather(
     })
 }
 
-/// Gives each rank its `bytes` bytes of those at `all` of rank `root`, which has `bytes` bytes for each rank, in the order of ranks; elsewhere
-/// `all` is not used and may be NULL. They come to `data`. `data` and `all` must not overlap.
+/// Copies to `data` of each rank its part of the bytes at `all` of rank `root`, which has `bytes` bytes for
+/// each rank, in the order of ranks. On other ranks `all` is not used and may be NULL. `data` and `all` must
+/// not overlap.
 ///
 /// Errors: as canele_flow_broadcast.
 #[unsafe(no_mangle)]
@@ -157,8 +165,8 @@ pub unsafe extern "C" fn canele_flow_scatter(
     })
 }
 
-/// Gathers `bytes` bytes at `data` of each rank, in the order of ranks, at `all` of all ranks, which has room for `bytes` bytes of each rank.
-/// `data` and `all` must not overlap.
+/// Gathers `bytes` bytes at `data` of each rank, in the order of ranks, at `all` of all ranks, which has room
+/// for `bytes` bytes of each rank. `data` and `all` must not overlap.
 ///
 /// Errors: as canele_flow_broadcast.
 #[unsafe(no_mangle)]
@@ -178,8 +186,9 @@ pub unsafe extern "C" fn canele_flow_allgather(
     })
 }
 
-/// Gives each rank its `bytes` bytes of those at `data`, in the order of ranks, and gets as many from each rank at `result`, in that order: part
-/// n of rank m becomes part m of rank n. Both have `bytes` bytes for each rank, and must not overlap.
+/// Sends each rank its `bytes` bytes of those at `data`, and receives `bytes` bytes from each rank at
+/// `result`, both in the order of ranks. Part n of rank m becomes part m of rank n. Both have `bytes` bytes
+/// for each rank, and must not overlap.
 ///
 /// Errors: as canele_flow_broadcast.
 #[unsafe(no_mangle)]

@@ -7,42 +7,45 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use canele::{Error, Failure};
 
-/// What a call gives: CANELE_OK, or why it failed. The numbers stay the same in all versions with the same soname; later versions
-/// may have more. canele_error_text() tells the rank, the value, and what to do.
+/// The result of a call: CANELE_OK, or the reason of its failure. The numbers stay the same in all versions
+/// with the same soname; later versions may have more. canele_error_text() names the rank, the value, and the
+/// remedy.
 #[repr(i32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum canele_error {
-    /// The call did what it says.
+    /// The call succeeded.
     CANELE_OK = 0,
-    /// An argument cannot be: a null pointer, a handle that is NULL or of another kind, an unknown type, memory that is not aligned.
+    /// An argument is invalid: a null pointer, a handle that is NULL or of another kind, an unknown type, or
+    /// memory that is not aligned.
     CANELE_ERROR_ARGUMENT = 1,
     /// The handle was closed before.
     CANELE_ERROR_CLOSED_HANDLE = 2,
     /// The job has no such rank.
     CANELE_ERROR_NO_SUCH_RANK = 3,
-    /// A message was longer than the memory for it. It is consumed, and nothing was written.
+    /// A message was longer than the memory for it. The message is consumed, and nothing was written.
     CANELE_ERROR_TRUNCATED = 4,
     /// A rank died.
     CANELE_ERROR_PEER_FAILED = 5,
-    /// There is no way to a rank.
+    /// No network leads to a rank.
     CANELE_ERROR_UNREACHABLE = 6,
-    /// A rank broke the protocol, most likely because its memory is corrupted; another accepts nothing more from it.
+    /// A rank broke the protocol, most likely because its memory is corrupted; another rank accepts no more
+    /// packets from it.
     CANELE_ERROR_CUT_OFF = 7,
-    /// A rank has left the job in good order, and takes part in nothing more.
+    /// A rank has left the job in good order, and takes part in no more operations.
     CANELE_ERROR_PEER_FINISHED = 8,
-    /// A message of any rank was waited for, and no rank is left that could send one.
+    /// A call waited for a message from any rank, and no rank is left that could send one.
     CANELE_ERROR_NO_SENDER_LEFT = 9,
     /// The operation was cancelled.
     CANELE_ERROR_CANCELLED = 10,
-    /// The ranks that communicate on a flow have given it up.
+    /// The ranks that communicate on a flow have revoked it.
     CANELE_ERROR_REVOKED = 11,
-    /// A region that a message was to be copied from or to is gone.
+    /// A region that a message was to be copied from or to is closed.
     CANELE_ERROR_REGION_LOST = 12,
-    /// The time that was given has passed.
+    /// The time limit of the call has passed.
     CANELE_ERROR_DEADLINE = 13,
     /// The call was made in a forked child.
     CANELE_ERROR_FORKED = 14,
-    /// Not enough memory.
+    /// There is not enough memory.
     CANELE_ERROR_MEMORY = 15,
     /// The network of this host cannot be used.
     CANELE_ERROR_NETWORK = 16,
@@ -50,15 +53,15 @@ pub enum canele_error {
     CANELE_ERROR_LAUNCHER = 17,
     /// A setting in the environment is wrong.
     CANELE_ERROR_TUNABLE = 18,
-    /// The name is published already, or belongs to something else.
+    /// The name is published already, or belongs to an object of another kind.
     CANELE_ERROR_NAME_TAKEN = 19,
     /// There is no such strategy.
     CANELE_ERROR_STRATEGY = 20,
     /// A number of items or bytes, or a level, does not fit the call.
     CANELE_ERROR_LENGTHS = 21,
-    /// The bytes lie outside of the region.
+    /// The bytes lie outside the region.
     CANELE_ERROR_RANGE = 22,
-    /// The message holds something else next.
+    /// The next items of the message have another type, or are fewer.
     CANELE_ERROR_UNPACK = 23,
     /// The owner of a region refused the operation, most likely because it has closed the region.
     CANELE_ERROR_REFUSED = 24,
@@ -147,7 +150,7 @@ impl ReportedError {
 pub struct SavedError(ReportedError, CString);
 
 impl SavedError {
-    /// Stores the text for the calling thread again.
+    /// Stores the saved text for the calling thread.
     #[cold]
     pub fn tell(self) -> ReportedError {
         let SavedError(told, text) = self;
@@ -214,8 +217,8 @@ pub fn call(function: impl FnOnce() -> Result<(), ReportedError>) -> canele_erro
     }
 }
 
-/// Runs the body of an exported function that returns a value other than a code; `otherwise` is its value for
-/// an error.
+/// Runs the body of an exported function that returns a value other than a code. Returns `otherwise` if it
+/// fails.
 pub fn value<T>(otherwise: T, function: impl FnOnce() -> Result<T, ReportedError>) -> T {
     match catch_unwind(AssertUnwindSafe(function)) {
         Ok(Ok(value)) => value,
@@ -235,22 +238,24 @@ fn panicked(panic: &(dyn Any + Send)) -> ReportedError {
     ReportedError::new(CANELE_ERROR_INTERNAL, format!("a defect of Canelé, please report it: {text}"))
 }
 
-/// Returns the text of the last error that a call of the calling thread has given, in UTF-8; "" if there was none. A call that
-/// succeeds leaves it as it is. It stays until the thread's next call that fails.
+/// Returns the text of the last error of a call of the calling thread, in UTF-8; "" if there was none. A call
+/// that succeeds does not change it. The text is valid until the thread's next call that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_error_text() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Returns what a code means in two or three words, for ever; "unknown error" for a number that this version does not have.
+/// Returns the meaning of a code in two or three words, valid forever; "unknown error" for a number that this
+/// version does not have.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_error_name(error: i32) -> *const c_char {
     let name = usize::try_from(error).ok().and_then(|at| NAMES.get(at));
     name.map_or(c"unknown error".as_ptr(), |name| name.as_ptr())
 }
 
-/// Returns the library's version, as "0.1.0", for ever. The header's is CANELE_VERSION. Programs run with the library of the header
-/// that they were compiled with and with any later one of the same soname.
+/// Returns the version of the library, as "0.1.0", valid forever. CANELE_VERSION is the version of the
+/// header. Programs run with the library of the header that they were compiled with, and with any later one
+/// of the same soname.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_version() -> *const c_char {
     const VERSION: &CStr =

@@ -8,13 +8,13 @@ use canele::{Flow, Source, Tag, TagMatch};
 use crate::error::{ReportedError, call, canele_error, value};
 use crate::handle::{Head, at, close, get, kind, put};
 
-/// An ordered stream of messages among all ranks of a job; messages of one flow never match receives of another. Between two ranks
-/// messages of a flow are matched in the order in which they were sent. Made by canele_job_world, canele_flow_duplicate or
-/// canele_flow_duplicate_on_lane.
+/// An ordered stream of messages among all ranks of a job. Messages of one flow never match receives of
+/// another. Between two ranks, messages of a flow are matched in the order in which they were sent. Made by
+/// canele_job_world, canele_flow_duplicate or canele_flow_duplicate_on_lane.
 pub struct canele_flow(Head);
 kind!(canele_flow, OpenFlow, b"flow", "flow");
 
-/// A flow. It stores if its job closes it, and the ranks of its last short messages.
+/// A flow. It stores whether its job closes it, and the ranks of its last short messages.
 pub struct OpenFlow {
     pub flow: Flow,
     pub is_world: bool,
@@ -33,9 +33,9 @@ pub fn flow(handle: Option<&canele_flow>) -> Result<&Flow, ReportedError> {
     Ok(&get(handle)?.flow)
 }
 
-/// In place of a rank: messages of any rank.
+/// In place of a rank: messages from any rank.
 pub const CANELE_ANY_SOURCE: u32 = u32::MAX;
-/// In place of a tag: messages of any tag.
+/// In place of a tag: messages with any tag.
 pub const CANELE_ANY_TAG: u64 = u64::MAX;
 
 /// Returns the source that a number names in a receive.
@@ -63,20 +63,21 @@ fn no_tag(tag: u64) -> ReportedError {
     ))
 }
 
-/// Returns this process's number in the job; UINT32_MAX if `flow` is no flow.
+/// Returns the number of this process in the job; UINT32_MAX if `flow` is no flow.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_rank(flow: Option<&canele_flow>) -> u32 {
     value(u32::MAX, || Ok(get(flow)?.flow.rank().0))
 }
 
-/// Returns how many ranks the job has; UINT32_MAX if `flow` is no flow.
+/// Returns the number of ranks of the job; UINT32_MAX if `flow` is no flow.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_size(flow: Option<&canele_flow>) -> u32 {
     value(u32::MAX, || Ok(get(flow)?.flow.size()))
 }
 
-/// Makes a new flow of the same ranks, on the same lane, and stores a handle of it in `copy`: its messages match no receive on any other, as a
-/// library needs it. A collective: all ranks call it.
+/// Makes a new flow of the same ranks, on the same lane, and stores a handle of it in `copy`. Its messages
+/// match no receive on any other flow, so a library can have a flow of its own. A collective: all ranks call
+/// it.
 ///
 /// Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS while some 32,000 flows are in use.
 #[unsafe(no_mangle)]
@@ -87,9 +88,10 @@ pub extern "C" fn canele_flow_duplicate(
     call(|| put(copy, || Ok(OpenFlow::new(get(flow)?.flow.duplicate()?, false))))
 }
 
-/// As canele_flow_duplicate, on the lane of this number: threads that use flows on different lanes do not wait for each other. Lanes are counted from
-/// 0, that of canele_job_world, and beyond those that a rank may have from the first again. The flow lies on the first lane where a rank
-/// cannot open the lane, or the ranks name different ones. No strategy plans what waits on several lanes together.
+/// Makes a new flow as canele_flow_duplicate does, on the lane of this number. Threads that use flows on
+/// different lanes do not wait for each other. Lanes are numbered from 0, the lane of canele_job_world; a
+/// number beyond the last lane of a rank counts again from 0. The flow lies on lane 0 if a rank cannot open
+/// the lane, or if ranks name different lanes. No strategy combines messages of several lanes.
 ///
 /// Errors: as canele_flow_duplicate.
 #[unsafe(no_mangle)]
@@ -101,8 +103,8 @@ pub extern "C" fn canele_flow_duplicate_on_lane(
     call(|| put(copy, || Ok(OpenFlow::new(get(flow)?.flow.duplicate_on_lane(lane)?, false))))
 }
 
-/// Closes this rank's handle of a flow, which becomes NULL. The flow is given back once its requests have ended, too: messages that were not
-/// received there are lost. The flow of canele_job_world cannot be closed.
+/// Closes this rank's handle of a flow; the handle becomes NULL. The flow is released after its requests have
+/// ended. Messages that were not received on it are lost. The flow of canele_job_world cannot be closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_close(flow: Option<&mut *mut canele_flow>) -> canele_error {
     call(|| {
@@ -116,17 +118,18 @@ pub extern "C" fn canele_flow_close(flow: Option<&mut *mut canele_flow>) -> cane
     })
 }
 
-/// Says how urgent this rank's messages on the flow are from now on, from 0 to 7; a flow begins with 3. It counts where messages wait, and
-/// under a strategy that heeds it (canele_job_set_strategy).
+/// Sets the priority of this rank's later messages on the flow, from 0 to 7, the most urgent; a new flow has
+/// 3. The priority counts only while messages wait, and under a strategy that uses it
+/// (canele_job_set_strategy).
 ///
-/// Errors: CANELE_ERROR_LENGTHS: there is no such level.
+/// Errors: CANELE_ERROR_LENGTHS: the level is above 7.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_set_priority(flow: Option<&canele_flow>, level: u8) -> canele_error {
     call(|| Ok(get(flow)?.flow.set_priority(level)?))
 }
 
-/// Says which rail takes this rank's messages on the flow while it has room, others when it has none. Rails to other hosts are numbered
-/// from 1; shared memory is not concerned.
+/// Chooses the rail for this rank's messages on the flow; while it is full they may use another rail. Rails
+/// to other hosts are numbered from 1. Messages through shared memory are not affected.
 ///
 /// Errors: CANELE_ERROR_LENGTHS: there is no such rail.
 #[unsafe(no_mangle)]
@@ -134,8 +137,8 @@ pub extern "C" fn canele_flow_prefer_rail(flow: Option<&canele_flow>, rail: u8) 
     call(|| Ok(get(flow)?.flow.prefer_rail(rail)?))
 }
 
-/// Says which rail alone takes this rank's messages to other hosts on the flow. They wait while it is cut, and for ever where the other host
-/// is not on it.
+/// Chooses the only rail for this rank's messages on the flow to other hosts. Messages wait while the rail is
+/// cut, and forever if the other host is not on it.
 ///
 /// Errors: CANELE_ERROR_LENGTHS: there is no such rail.
 #[unsafe(no_mangle)]

@@ -5,8 +5,8 @@
 //! ones.
 //!
 //! ```text
-//!   canele_flow * ──▶ ┌ head │ value ┐     head: the kind of the handle, or that it is closed, at the same offset in all kinds
-//!                     └──────┴───────┘     closed ones wait in the pool of their kind
+//!   canele_flow * ──▶ ┌ head │ value ┐     head: the kind of the handle or `CLOSED`, at offset 0 in all kinds
+//!                     └──────┴───────┘     closed handles wait in the pool of their kind
 //! ```
 //!
 //! To Rust, a handle of C is a reference to its head alone. The value behind it is accessed only after the
@@ -22,7 +22,7 @@ use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::error::{ReportedError, canele_error};
 
-/// Number of closed handles of a kind from which on one is reused.
+/// Number of closed handles of a kind above which the first of them is reused.
 const CLOSED_AT_LEAST: usize = 64;
 /// The kind of a closed handle.
 const CLOSED: u32 = u32::from_le_bytes(*b"shut");
@@ -47,16 +47,16 @@ struct Handle<T> {
 pub trait Kind: Sized + 'static {
     /// The type of the value.
     type Value: 'static;
-    /// Distinguishes it from other kinds, and from memory that is no handle.
+    /// Number that distinguishes the kind from other kinds, and from memory that is no handle.
     const KIND: u32;
-    /// Its name in messages.
+    /// Its name in error messages.
     const NAME: &'static str;
 
     fn head(&self) -> &Head;
     fn pool() -> &'static Pool<Self>;
 }
 
-/// Makes a structure with one [`Head`] field a kind.
+/// Implements [`Kind`] for a structure with one field of type [`Head`].
 macro_rules! kind {
     ($name:ident, $value:ty, $kind:literal, $text:literal) => {
         const _: () = assert!(
@@ -155,8 +155,8 @@ pub fn find<K: Kind>(handle: Option<&K>) -> Option<&K::Value> {
     if handle.head().kind.load(Relaxed) != K::KIND {
         return None;
     }
-    // SAFETY: it is of this kind. It is open, so its value is written by no call but one that closes it, which no program may make
-    // meanwhile.
+    // SAFETY: it is of this kind. It is open, so its value is written by no call but one that closes it, which
+    // no program may make meanwhile.
     unsafe { &*memory_of(handle).value.get() }.as_ref()
 }
 
@@ -204,7 +204,8 @@ pub fn no_handle<K: Kind>(handle: Option<&K>) -> ReportedError {
 /// Returns the handle in a place, for use in this call alone.
 pub fn at<K: Kind>(place: Option<&mut *mut K>) -> Result<(&mut *mut K, &mut K::Value), ReportedError> {
     let place = place.ok_or_else(|| no_place(K::NAME))?;
-    // SAFETY: a pointer to a handle is NULL or what this module gave, whose memory is never freed; the call has it alone.
+    // SAFETY: a pointer to a handle is NULL or from this module, whose memory is never freed; the call has it
+    // alone.
     let handle = unsafe { place.as_mut() };
     let value = get_mut(handle)?;
     Ok((place, value))

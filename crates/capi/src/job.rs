@@ -15,7 +15,7 @@ use crate::memory::text;
 pub struct canele_job(Head);
 kind!(canele_job, OpenJob, b"job ", "job");
 
-/// A job, and its flow, which stays open as long.
+/// A job, and its flow, which is open as long as the job.
 pub struct OpenJob {
     job: Job,
     world: NonNull<canele_flow>,
@@ -27,13 +27,14 @@ impl OpenJob {
     }
 }
 
-/// The result for an unknown number.
+/// The result if there is no number to return.
 const NO_NUMBER: u32 = u32::MAX;
 
-/// Joins the job that this process was started in by `canele run`, and stores a handle of it in `job`; without a launcher, a job of
-/// one rank. Call it once in a program.
+/// Joins the job in which `canele run` started this process, and stores a handle of it in `job`. Without a
+/// launcher it is a job of one rank. Call it once in a program.
 ///
-/// Errors: CANELE_ERROR_TUNABLE, CANELE_ERROR_LAUNCHER, CANELE_ERROR_MEMORY, CANELE_ERROR_NETWORK; the text says what to change.
+/// Errors: CANELE_ERROR_TUNABLE, CANELE_ERROR_LAUNCHER, CANELE_ERROR_MEMORY, CANELE_ERROR_NETWORK; the text
+/// says what to change.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_start(job: Option<&mut MaybeUninit<*mut canele_job>>) -> canele_error {
     call(|| {
@@ -45,10 +46,11 @@ pub extern "C" fn canele_job_start(job: Option<&mut MaybeUninit<*mut canele_job>
     })
 }
 
-/// Ends this rank's part in good order, and closes the job: everything sent so far will arrive. A rank that exits without it has
-/// failed. Close what else is open first; what is used later gives CANELE_ERROR_FINISHED, and so do calls of other threads that wait.
+/// Ends this rank's part in good order, and closes the job. Everything sent before it will arrive. A rank
+/// that exits without this call has failed. Close all other handles first. Later calls with them, and waiting
+/// calls of other threads, return CANELE_ERROR_FINISHED.
 ///
-/// Errors: CANELE_ERROR_LAUNCHER. The job is closed all the same.
+/// Errors: CANELE_ERROR_LAUNCHER. The job is closed nevertheless.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_finish(job: Option<&mut *mut canele_job>) -> canele_error {
     call(|| {
@@ -64,45 +66,45 @@ pub extern "C" fn canele_job_finish(job: Option<&mut *mut canele_job>) -> canele
     })
 }
 
-/// Returns this process's number, from 0 to canele_job_size() - 1; UINT32_MAX if `job` is no job.
+/// Returns the number of this process, from 0 to canele_job_size() - 1; UINT32_MAX if `job` is no job.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_rank(job: Option<&canele_job>) -> u32 {
     value(NO_NUMBER, || Ok(get(job)?.job.rank().0))
 }
 
-/// Returns how many ranks the job has; UINT32_MAX if `job` is no job.
+/// Returns the number of ranks of the job; UINT32_MAX if `job` is no job.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_size(job: Option<&canele_job>) -> u32 {
     value(NO_NUMBER, || Ok(get(job)?.job.size()))
 }
 
-/// Returns this rank's number among those of its host; UINT32_MAX if `job` is no job.
+/// Returns the number of this rank among the ranks of its host; UINT32_MAX if `job` is no job.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_local_rank(job: Option<&canele_job>) -> u32 {
     value(NO_NUMBER, || Ok(get(job)?.job.local_rank()))
 }
 
-/// Returns how many ranks this host has; UINT32_MAX if `job` is no job.
+/// Returns the number of ranks of this host; UINT32_MAX if `job` is no job.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_local_size(job: Option<&canele_job>) -> u32 {
     value(NO_NUMBER, || Ok(get(job)?.job.local_size()))
 }
 
-/// Returns how many hosts have had ranks of the job at its start; UINT32_MAX if `job` is no job.
+/// Returns the number of hosts that had ranks of the job at its start; UINT32_MAX if `job` is no job.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_hosts(job: Option<&canele_job>) -> u32 {
     value(NO_NUMBER, || Ok(get(job)?.job.hosts()))
 }
 
-/// Returns the flow that all ranks share from the start; NULL if `job` is no job. It belongs to the job: it is open until
-/// canele_job_finish, and is not closed by itself.
+/// Returns the flow that all ranks share from the start; NULL if `job` is no job. It belongs to the job: it
+/// is open until canele_job_finish, and canele_flow_close refuses it.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_world(job: Option<&canele_job>) -> *mut canele_flow {
     value(std::ptr::null_mut(), || Ok(get(job)?.world.as_ptr()))
 }
 
-/// Puts what waits for peers into packets by the built-in policy `name` from now on: "aggregate", "fifo", "priority" or "split".
-/// It concerns what this rank sends, to all ranks; choose while nothing is under way.
+/// Sets the strategy that makes packets of the messages that wait for a peer: "aggregate", "fifo", "priority"
+/// or "split". It applies to this rank's messages to all ranks. Set it while no message is under way.
 ///
 /// Errors: CANELE_ERROR_STRATEGY.
 #[unsafe(no_mangle)]

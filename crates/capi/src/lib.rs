@@ -12,8 +12,8 @@
 //!   Flow::send
 //! ```
 //!
-//! Trusting C: a pointer that is not null is trusted to point to the memory described in the header.
-//! Everything else (handles, ranks, tags, lengths, types, operations) is checked.
+//! A pointer that is not null is trusted to point to the memory described in the header. Everything else
+//! (handles, ranks, tags, lengths, types, operations) is checked.
 //!
 //! `tests/header.rs` makes the header from these sources, so the documentation of exported items is written
 //! for it.

@@ -21,7 +21,8 @@ kind!(canele_mailbox, Mailbox, b"mail", "mailbox");
 pub struct canele_mailbox_sender(Head);
 kind!(canele_mailbox_sender, MailboxSender, b"post", "mailbox sender");
 
-/// Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name, and stores a handle of it in `mailbox`.
+/// Creates a mailbox with room for `depth` messages and stores a handle of it in `mailbox`. Ranks of all
+/// hosts find it by its name.
 ///
 /// Errors: CANELE_ERROR_NAME_TAKEN; CANELE_ERROR_LENGTHS: a depth of 0; CANELE_ERROR_MEMORY.
 #[unsafe(no_mangle)]
@@ -38,9 +39,10 @@ pub unsafe extern "C" fn canele_job_create_mailbox(
     })
 }
 
-/// Finds a mailbox by its name; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle for posting to it in `sender`.
+/// Finds a mailbox by its name; waits for it at most `wait_ns` nanoseconds. Stores a handle for posting to it
+/// in `sender`.
 ///
-/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send.
+/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as for canele_flow_send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_job_find_mailbox(
     job: Option<&canele_job>,
@@ -55,10 +57,10 @@ pub unsafe extern "C" fn canele_job_find_mailbox(
     })
 }
 
-/// Takes the next message out of the mailbox, waiting for one, and stores a handle of it in `message`.
+/// Waits for a message, takes it out of the mailbox, and stores a handle of it in `message`.
 ///
-/// Errors: a rank died: every waiting call is told once, and the next one works as before; the message's sender died before its data came;
-/// CANELE_ERROR_NO_SENDER_LEFT, as of canele_flow_recv.
+/// Errors: a rank died: each waiting call reports this once, and the next call works as before; the message's
+/// sender died before its data arrived; CANELE_ERROR_NO_SENDER_LEFT, as for canele_flow_recv.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_mailbox_retrieve(
     mailbox: Option<&canele_mailbox>,
@@ -67,7 +69,7 @@ pub extern "C" fn canele_mailbox_retrieve(
     call(|| put(message, || Ok(get(mailbox)?.retrieve()?.into())))
 }
 
-/// Takes the next message out of the mailbox if there is one now; if not, `message` becomes NULL.
+/// Takes the next message out of the mailbox if there is one now; otherwise `message` becomes NULL.
 ///
 /// Errors: as canele_mailbox_retrieve.
 #[unsafe(no_mangle)]
@@ -85,9 +87,9 @@ pub extern "C" fn canele_mailbox_try_retrieve(
     })
 }
 
-/// As canele_mailbox_retrieve, for at most `wait_ns` nanoseconds.
+/// Retrieves as canele_mailbox_retrieve does, but waits at most `wait_ns` nanoseconds.
 ///
-/// Errors: CANELE_ERROR_DEADLINE; else as canele_mailbox_retrieve.
+/// Errors: CANELE_ERROR_DEADLINE; otherwise as canele_mailbox_retrieve.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_mailbox_retrieve_deadline(
     mailbox: Option<&canele_mailbox>,
@@ -97,20 +99,20 @@ pub extern "C" fn canele_mailbox_retrieve_deadline(
     call(|| put(message, || Ok(get(mailbox)?.retrieve_deadline(duration(wait_ns))?.into())))
 }
 
-/// Closes a mailbox, which becomes NULL: what was not retrieved is lost, and those who post get CANELE_ERROR_MAILBOX_CLOSED.
+/// Closes a mailbox; the handle becomes NULL. Messages that were not retrieved are lost, and later posts fail
+/// with CANELE_ERROR_MAILBOX_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_mailbox_close(mailbox: Option<&mut *mut canele_mailbox>) -> canele_error {
     call(|| close(mailbox).map(drop))
 }
 
-/// Returns the rank whose mailbox it is; UINT32_MAX if `sender` is no mailbox sender.
+/// Returns the rank that owns the mailbox; UINT32_MAX if `sender` is no mailbox sender.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_mailbox_sender_owner(sender: Option<&canele_mailbox_sender>) -> u32 {
     value(u32::MAX, || Ok(get(sender)?.owner().0))
 }
 
-/// Posts the message of a handle by `post`. The handle is closed and becomes NULL unless the message comes
-/// back.
+/// Posts the message of a handle by `post`. The handle is closed and becomes NULL unless the mailbox is full.
 fn post_by(
     message: Option<&mut *mut canele_message>,
     post: impl FnOnce(Message) -> Result<(), PostError>,
@@ -133,10 +135,11 @@ fn post_by(
     }
 }
 
-/// Posts a message; waits while the mailbox is full. The message is closed and becomes NULL. To a mailbox of another host that takes a round trip
-/// at least, for which the owner must be in some call that makes progress.
+/// Posts a message; waits while the mailbox is full. The message is closed, and its handle becomes NULL. A
+/// post to a mailbox of another host takes a round trip at least, during which the owner must make progress.
 ///
-/// Errors: CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send; CANELE_ERROR_MEMORY. The message is closed all the same.
+/// Errors: CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as for canele_flow_send; CANELE_ERROR_MEMORY. The
+/// message is closed nevertheless.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_mailbox_sender_post(
     sender: Option<&canele_mailbox_sender>,
@@ -148,9 +151,10 @@ pub extern "C" fn canele_mailbox_sender_post(
     })
 }
 
-/// Posts a message if the mailbox is not full. It is closed and becomes NULL, but for CANELE_ERROR_MAILBOX_FULL.
+/// Posts a message if the mailbox is not full. The message is closed, and its handle becomes NULL, except for
+/// CANELE_ERROR_MAILBOX_FULL.
 ///
-/// Errors: CANELE_ERROR_MAILBOX_FULL; else as canele_mailbox_sender_post.
+/// Errors: CANELE_ERROR_MAILBOX_FULL; otherwise as canele_mailbox_sender_post.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_mailbox_sender_try_post(
     sender: Option<&canele_mailbox_sender>,
@@ -162,8 +166,8 @@ pub extern "C" fn canele_mailbox_sender_try_post(
     })
 }
 
-/// Posts a message; waits while the mailbox is full, at most `wait_ns` nanoseconds. It is closed and becomes NULL, but for
-/// CANELE_ERROR_MAILBOX_FULL.
+/// Posts a message; waits while the mailbox is full, at most `wait_ns` nanoseconds. The message is closed,
+/// and its handle becomes NULL, except for CANELE_ERROR_MAILBOX_FULL.
 ///
 /// Errors: as canele_mailbox_sender_try_post.
 #[unsafe(no_mangle)]
@@ -178,7 +182,7 @@ pub extern "C" fn canele_mailbox_sender_post_deadline(
     })
 }
 
-/// Closes the way to a mailbox, which becomes NULL; the mailbox stays.
+/// Closes the posting end of a mailbox; the handle becomes NULL. The mailbox stays.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_mailbox_sender_close(
     sender: Option<&mut *mut canele_mailbox_sender>,

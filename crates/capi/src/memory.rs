@@ -10,7 +10,7 @@ use canele_sys::device::{self, MemoryKind};
 use crate::error::ReportedError;
 use crate::handle::no_place;
 
-/// A wait without end.
+/// In place of a time: a wait without limit.
 pub const CANELE_FOREVER: u64 = u64::MAX;
 
 /// Stores a result in the program's place.

@@ -11,8 +11,8 @@ use crate::handle::{Head, close, get, get_mut, kind, put};
 use crate::memory::{items, items_mut};
 use crate::types::{canele_type, with_type};
 
-/// A message for a mailbox: items packed one after the other, to be unpacked in the same order. Made by canele_message_new or
-/// canele_mailbox_retrieve.
+/// A message for a mailbox: items that are packed one after the other, and unpacked in the same order. Made
+/// by canele_message_new or canele_mailbox_retrieve.
 pub struct canele_message(Head);
 kind!(canele_message, OpenMessage, b"mess", "message");
 
@@ -29,13 +29,14 @@ impl From<Message> for OpenMessage {
     }
 }
 
-/// Makes a message without contents and stores a handle of it in `message`. Post it, or close it by canele_message_close.
+/// Makes an empty message and stores a handle of it in `message`. Post the message, or close it by
+/// canele_message_close.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_message_new(message: Option<&mut MaybeUninit<*mut canele_message>>) -> canele_error {
     call(|| put(message, || Ok(Message::new().into())))
 }
 
-/// Adds `count` items of a type at the message's end.
+/// Appends `count` items of a type to the message.
 ///
 /// Errors: CANELE_ERROR_ARGUMENT.
 #[unsafe(no_mangle)]
@@ -56,8 +57,9 @@ pub unsafe extern "C" fn canele_message_pack(
     })
 }
 
-/// Takes the next `count` items of a type out of the message, to `data`. Bytes (CANELE_UINT8) can be unpacked as anything; so can a message of
-/// exactly 48 bytes that was posted, because it has no room for its types.
+/// Takes the next `count` items of a type out of the message and copies them to `data`. Bytes (CANELE_UINT8)
+/// can be unpacked as any type. So can a posted message of exactly 48 bytes, because it has no room for its
+/// types.
 ///
 /// Errors: CANELE_ERROR_UNPACK: the next items have another type or are fewer; nothing is taken.
 #[unsafe(no_mangle)]
@@ -76,14 +78,15 @@ pub unsafe extern "C" fn canele_message_unpack(
     })
 }
 
-/// Returns the message's length in bytes, unpacked or not; 0 if `message` is no message.
+/// Returns the length of the message in bytes, including unpacked items; 0 if `message` is no message.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_message_len(message: Option<&canele_message>) -> usize {
     value(0, || Ok(get(message)?.message.len()))
 }
 
-/// Returns where the message's canele_message_len() bytes can be read, unpacked or not, until it is packed, posted or closed; NULL if `message` is
-/// no message. Those of a long message, which lie in a region, are copied for it.
+/// Returns the address of the canele_message_len() bytes of the message, including unpacked items; NULL if
+/// `message` is no message. The address is valid until the message is packed, posted or closed. The bytes of
+/// a long message, which lie in a region, are copied for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_message_bytes(message: Option<&mut canele_message>) -> *const c_void {
     value(std::ptr::null(), || {
@@ -101,13 +104,14 @@ pub extern "C" fn canele_message_bytes(message: Option<&mut canele_message>) -> 
     })
 }
 
-/// Returns who posted the message; UINT32_MAX if it was not retrieved from a mailbox, or `message` is no message.
+/// Returns the rank that posted the message; UINT32_MAX if it was not retrieved from a mailbox, or `message`
+/// is no message.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_message_sender(message: Option<&canele_message>) -> u32 {
     value(u32::MAX, || Ok(get(message)?.message.sender().map_or(u32::MAX, |sender| sender.0)))
 }
 
-/// Closes a message, which becomes NULL.
+/// Closes a message; the handle becomes NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_message_close(message: Option<&mut *mut canele_message>) -> canele_error {
     call(|| close(message).map(drop))

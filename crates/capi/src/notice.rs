@@ -1,4 +1,4 @@
-//! Notices, by which puts inform the owner of a region.
+//! Notices, by which puts inform the owner of a region that they are complete.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -9,13 +9,13 @@ use crate::error::{ReportedError, call, canele_error};
 use crate::job::{canele_job, endpoint};
 use crate::memory::{set, wait};
 
-/// What a put with a notice shows the owner of the region.
+/// A notice: it informs the owner of a region that a put is complete.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct canele_notice {
-    /// Who put.
+    /// The rank that put.
     pub source: u32,
-    /// The identifier that it gave.
+    /// The identifier that this rank gave.
     pub id: u64,
 }
 
@@ -25,10 +25,10 @@ impl From<Notice> for canele_notice {
     }
 }
 
-/// A function that is called for notices, with the context that canele_job_on_notice was given.
+/// A function that is called for notices, with the context given to canele_job_on_notice.
 pub type canele_notice_call = Option<extern "C" fn(notice: *const canele_notice, context: *mut c_void)>;
 
-/// Stores in `found` whether a notice has come, and if so the next one in `notice`.
+/// Stores true in `found` if a notice has arrived, and then the next one in `notice`.
 ///
 /// Errors: CANELE_ERROR_FINISHED.
 #[unsafe(no_mangle)]
@@ -50,7 +50,8 @@ pub extern "C" fn canele_job_try_notice(
 
 /// Waits for the next notice, at most `wait_ns` nanoseconds, and stores it in `notice`.
 ///
-/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_FINISHED. With CANELE_FOREVER: CANELE_ERROR_NO_SENDER_LEFT, as of canele_flow_recv.
+/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_FINISHED. With CANELE_FOREVER: CANELE_ERROR_NO_SENDER_LEFT, as
+/// for canele_flow_recv.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_wait_notice(
     job: Option<&canele_job>,
@@ -63,8 +64,9 @@ pub extern "C" fn canele_job_wait_notice(
     })
 }
 
-/// Calls `call` with `context` for each notice whose identifier is at least `first` and below `end`, from within whatever call of whatever
-/// thread makes progress; it must not call the library. Such notices are no longer seen by canele_job_try_notice and canele_job_wait_notice.
+/// Calls `call` with `context` for each notice whose identifier is at least `first` and below `end`. The call
+/// comes from any thread, during any call that makes progress; it must not call the library.
+/// canele_job_try_notice and canele_job_wait_notice do not report these notices any more.
 ///
 /// Errors: CANELE_ERROR_FINISHED.
 #[unsafe(no_mangle)]
@@ -86,7 +88,7 @@ pub extern "C" fn canele_job_on_notice(
 /// The context that a program gives to its function.
 struct Context(*mut c_void);
 
-// SAFETY: the library passes it on and does nothing with it; the header says that any thread may call the function.
+// SAFETY: the library only passes it on; the header says that any thread may call the function.
 unsafe impl Send for Context {}
 
 impl Context {

@@ -1,4 +1,4 @@
-//! Probes, which look for messages and take them to be received later.
+//! Probes, which find messages, or take them to be received later.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -11,13 +11,15 @@ use crate::handle::{Head, close, kind, no_place, open, put};
 use crate::memory::{bytes_mut, set, set_if_wanted};
 use crate::tagged::canele_status;
 
-/// A message that a probe has taken, which no other receive can get. It must be received by canele_matched_recv.
+/// A message that a probe has taken, so that no other receiver can get it. It must be received by
+/// canele_matched_recv.
 pub struct canele_matched(Head);
 kind!(canele_matched, Matched, b"matc", "matched message");
 
-/// Waits for a matching message and stores what a receive would get in `status`; the message stays.
+/// Waits for a matching message, and stores its sender, tag and length in `status`, unless NULL. The message
+/// stays.
 ///
-/// Errors: as canele_flow_recv, but for CANELE_ERROR_TRUNCATED.
+/// Errors: as canele_flow_recv, except CANELE_ERROR_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_flow_probe(
     flow: Option<&canele_flow>,
@@ -32,7 +34,8 @@ pub extern "C" fn canele_flow_probe(
     })
 }
 
-/// Stores in `found` whether there is a matching message now, and if so what a receive would get in `status`; the message stays.
+/// Stores true in `found` if a matching message has arrived, and then its sender, tag and length in `status`,
+/// unless NULL. The message stays.
 ///
 /// Errors: CANELE_ERROR_FINISHED.
 #[unsafe(no_mangle)]
@@ -53,8 +56,8 @@ pub extern "C" fn canele_flow_iprobe(
     })
 }
 
-/// Waits for a matching message and takes it, so that no other thread's receive can get it; stores a handle of it in `matched`, and
-/// what it is in `status`, unless NULL.
+/// Waits for a matching message and takes it, so that no receive of another thread can get it. Stores a
+/// handle of it in `matched`, and its sender, tag and length in `status`, unless NULL.
 ///
 /// Errors: as canele_flow_probe.
 #[unsafe(no_mangle)]
@@ -74,7 +77,8 @@ pub extern "C" fn canele_flow_mprobe(
     })
 }
 
-/// Takes a matching message if there is one now, as canele_flow_mprobe; if not, `matched` becomes NULL.
+/// Takes a matching message, as canele_flow_mprobe does, if one has arrived; otherwise `matched` becomes
+/// NULL.
 ///
 /// Errors: CANELE_ERROR_FINISHED.
 #[unsafe(no_mangle)]
@@ -96,10 +100,10 @@ pub extern "C" fn canele_flow_improbe(
     })
 }
 
-/// Receives a message that a probe has taken into `bytes` bytes at `data`; the handle is closed and becomes NULL, also where that
-/// fails.
+/// Receives a message that a probe has taken into `bytes` bytes at `data`. The handle is closed and becomes
+/// NULL, even if the call fails.
 ///
-/// Errors: CANELE_ERROR_TRUNCATED: it is longer; its sender died.
+/// Errors: CANELE_ERROR_TRUNCATED: the message is longer; its sender died.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_matched_recv(
     matched: Option<&mut *mut canele_matched>,

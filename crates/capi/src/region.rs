@@ -11,18 +11,20 @@ use crate::job::{canele_job, endpoint};
 use crate::memory::{bytes as bytes_at, bytes_mut, set, set_if_wanted, text, wait};
 use crate::tagged::duration;
 
-/// Memory allocated by Canelé that ranks of this host map and those of other hosts reach through this rank's library, whenever any
-/// thread of this rank makes progress (with CANELE_PROGRESS_THREAD=1: always). Zeroed at first. Made by canele_job_region.
+/// Memory allocated by Canelé, zeroed at first. Ranks of this host map it. Ranks of other hosts access it
+/// through this rank's library, whenever a thread of this rank makes progress (always with
+/// CANELE_PROGRESS_THREAD=1). Made by canele_job_region.
 pub struct canele_region(Head);
 kind!(canele_region, Region, b"regi", "region");
 
-/// A region of some rank, this one's included, as seen from here. Made by canele_job_find_region or canele_region_remote.
+/// A region of any rank, this one included, as another rank accesses it. Made by canele_job_find_region or
+/// canele_region_remote.
 pub struct canele_remote_region(Head);
 kind!(canele_remote_region, RemoteRegion, b"remo", "remote region");
 
 /// Allocates a region of `bytes` bytes and stores a handle of it in `region`.
 ///
-/// Errors: CANELE_ERROR_MEMORY, naming what is needed and what there is.
+/// Errors: CANELE_ERROR_MEMORY; the text names the memory that is needed and the memory that there is.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_region(
     job: Option<&canele_job>,
@@ -32,10 +34,11 @@ pub extern "C" fn canele_job_region(
     call(|| put(region, || Ok(endpoint(job)?.region(bytes)?)))
 }
 
-/// Finds a region that any rank published under `name`; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle of it
-/// in `remote`.
+/// Finds a region that any rank published under `name`; waits for it at most `wait_ns` nanoseconds. Stores a
+/// handle of it in `remote`.
 ///
-/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_REGION_LOST: it was closed meanwhile; CANELE_ERROR_NAME_TAKEN: the name is not of a region.
+/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_REGION_LOST: the region was closed meanwhile;
+/// CANELE_ERROR_NAME_TAKEN: the name belongs to an object of another kind.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_job_find_region(
     job: Option<&canele_job>,
@@ -50,20 +53,21 @@ pub unsafe extern "C" fn canele_job_find_region(
     })
 }
 
-/// Returns a region's length in bytes; 0 if `region` is no region.
+/// Returns the length of a region in bytes; 0 if `region` is no region.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_region_len(region: Option<&canele_region>) -> usize {
     value(0, || Ok(get(region)?.len()))
 }
 
-/// Returns where a region begins in this process, until it is closed; NULL if `region` is no region. Other ranks may read and write there at
-/// any time, as other threads may: use atomic operations, notices or messages to know when data is complete.
+/// Returns the address of a region in this process, valid until it is closed; NULL if `region` is no region.
+/// Other ranks may read and write the region at any time, as other threads may. Use atomic operations,
+/// notices or messages to know when data is complete.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_region_address(region: Option<&canele_region>) -> *mut c_void {
     value(std::ptr::null_mut(), || Ok(get(region)?.address().cast()))
 }
 
-/// Lets any rank find the region under `name`.
+/// Publishes the region under `name`, so that any rank can find it.
 ///
 /// Errors: CANELE_ERROR_NAME_TAKEN.
 #[unsafe(no_mangle)]
@@ -78,7 +82,7 @@ pub unsafe extern "C" fn canele_region_publish(
     })
 }
 
-/// Stores a handle of this rank's region, as other ranks have it, in `remote`.
+/// Makes a handle by which this rank accesses its own region as other ranks do, and stores it in `remote`.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_region_remote(
     region: Option<&canele_region>,
@@ -87,7 +91,7 @@ pub extern "C" fn canele_region_remote(
     call(|| put(remote, || Ok(get(region)?.remote())))
 }
 
-/// Copies `bytes` bytes from `offset` bytes on out of the region, to `data`.
+/// Copies `bytes` bytes of the region, from `offset` bytes on, to `data`.
 ///
 /// Errors: CANELE_ERROR_RANGE.
 #[unsafe(no_mangle)]
@@ -121,22 +125,23 @@ pub unsafe extern "C" fn canele_region_write(
     })
 }
 
-/// Closes a region, which becomes NULL: its memory is given up, and transfers under way end in good order.
+/// Closes a region and releases its memory; the handle becomes NULL. Transfers under way end in good order.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_region_close(region: Option<&mut *mut canele_region>) -> canele_error {
     call(|| close(region).map(drop))
 }
 
-/// Returns the rank whose region it is; UINT32_MAX if `remote` is no remote region.
+/// Returns the rank that owns the region; UINT32_MAX if `remote` is no remote region.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_remote_region_owner(remote: Option<&canele_remote_region>) -> u32 {
     value(u32::MAX, || Ok(get(remote)?.owner().0))
 }
 
-/// Writes `bytes` bytes at `data` into the region, from `offset` bytes on. Complete at both ends on return, to which end the owner on another host
-/// answers.
+/// Writes `bytes` bytes at `data` into the region, from `offset` bytes on. On return the bytes are in the
+/// region. The owner must make progress for this if it runs on another host.
 ///
-/// Errors: CANELE_ERROR_RANGE. On another host: CANELE_ERROR_REFUSED; the owner is gone, as of canele_flow_send.
+/// Errors: CANELE_ERROR_RANGE. On another host: CANELE_ERROR_REFUSED; the owner is gone, as for
+/// canele_flow_send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_remote_region_put(
     remote: Option<&canele_remote_region>,
@@ -151,7 +156,7 @@ pub unsafe extern "C" fn canele_remote_region_put(
     })
 }
 
-/// Reads `bytes` bytes from `offset` bytes of the region on, to `data`.
+/// Reads `bytes` bytes of the region, from `offset` bytes on, into `data`.
 ///
 /// Errors: as canele_remote_region_put.
 #[unsafe(no_mangle)]
@@ -168,11 +173,13 @@ pub unsafe extern "C" fn canele_remote_region_get(
     })
 }
 
-/// Writes as canele_remote_region_put and then shows the owner the identifier `notice` (canele_job_wait_notice): the bytes are in the region when the
-/// notice is seen. On return `data` may be changed; it may still be on its way. Notices of a rank are seen in the order of its calls.
+/// Writes as canele_remote_region_put does, and then sends the owner a notice with the identifier `notice`
+/// (canele_job_wait_notice). The bytes are in the region when the owner sees the notice. After the return
+/// `data` may be changed; the bytes may still be under way. The owner sees the notices of a rank in the order
+/// of its calls.
 ///
-/// Errors: CANELE_ERROR_RANGE; the owner is gone, as of canele_flow_send. What else goes wrong on another host the next
-/// canele_remote_region_fence tells, and the notice is not seen.
+/// Errors: CANELE_ERROR_RANGE; the owner is gone, as for canele_flow_send. The next
+/// canele_remote_region_fence reports other errors on another host; then the owner sees no notice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_remote_region_put_notify(
     remote: Option<&canele_remote_region>,
@@ -188,10 +195,10 @@ pub unsafe extern "C" fn canele_remote_region_put_notify(
     })
 }
 
-/// Waits until everything put into regions of this owner so far is in its memory, at most `wait_ns` nanoseconds.
+/// Waits until all earlier puts into regions of this owner are in its memory, at most `wait_ns` nanoseconds.
 ///
-/// Errors: CANELE_ERROR_DEADLINE; the owner is gone; CANELE_ERROR_REFUSED for the first put with a notice, since the last fence to this
-/// owner, to a region that it has closed.
+/// Errors: CANELE_ERROR_DEADLINE; the owner is gone; CANELE_ERROR_REFUSED: a put with a notice since the last
+/// fence to this owner went to a region that the owner has closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_remote_region_fence(
     remote: Option<&canele_remote_region>,
@@ -200,9 +207,11 @@ pub extern "C" fn canele_remote_region_fence(
     call(|| Ok(get(remote)?.fence(wait(wait_ns))?))
 }
 
-/// Adds `n` to the 64-bit word at `offset` bytes (a multiple of 8), atomically among all ranks, and stores its old value in `old`, unless NULL.
+/// Adds `n` to the 64-bit word at `offset` bytes, a multiple of 8, atomically among all ranks, and stores its
+/// old value in `old`, unless NULL.
 ///
-/// Errors: CANELE_ERROR_RANGE: the word lies outside or is not aligned; else as canele_remote_region_put.
+/// Errors: CANELE_ERROR_RANGE: the word lies outside the region or is not aligned; otherwise as
+/// canele_remote_region_put.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_remote_region_fetch_add(
     remote: Option<&canele_remote_region>,
@@ -217,7 +226,8 @@ pub extern "C" fn canele_remote_region_fetch_add(
     })
 }
 
-/// Replaces the 64-bit word at `offset` bytes by `new_value` if it is `expected`, and stores its old value in `old`.
+/// Replaces the 64-bit word at `offset` bytes by `new_value` if it is `expected`, atomically among all ranks,
+/// and stores its old value in `old`.
 ///
 /// Errors: as canele_remote_region_fetch_add.
 #[unsafe(no_mangle)]
@@ -234,7 +244,7 @@ pub extern "C" fn canele_remote_region_compare_and_swap(
     })
 }
 
-/// Closes a handle of a remote region, which becomes NULL; the region stays.
+/// Closes a handle of a remote region; the handle becomes NULL. The region stays.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_remote_region_close(remote: Option<&mut *mut canele_remote_region>) -> canele_error {
     call(|| close(remote).map(drop))

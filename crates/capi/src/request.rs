@@ -12,16 +12,18 @@ use crate::handle::{Head, at, close, get_mut, kind, put};
 use crate::memory::{array, raw, raw_mut, set, set_if_wanted, wait};
 use crate::tagged::canele_status;
 
-/// A send or a receive under way. Its memory belongs to the library until canele_request_wait, canele_request_test or one of
-/// canele_wait_all, canele_wait_any, canele_wait_some has said that it has ended: memory that is sent must not be changed or freed until
-/// then, memory that is received into not be touched or freed. Each request must be waited for.
+/// A send or a receive under way. Its memory belongs to the library until canele_request_wait,
+/// canele_request_test, canele_wait_all, canele_wait_any or canele_wait_some reports its end. Until then,
+/// memory that is sent must not be changed or freed, and memory that is received into must not be accessed or
+/// freed. Each request must be waited for.
 pub struct canele_request(Head);
 kind!(canele_request, RawRequest, b"requ", "request");
 
-/// Starts to send `bytes` bytes at `data` to rank `to` with a tag, and stores a handle of the operation in `request`. The memory must stay as it
-/// is until the request has ended.
+/// Starts to send `bytes` bytes at `data` to rank `to` with a tag, and stores a handle of the operation in
+/// `request`. The memory must stay unchanged until the request has ended.
 ///
-/// Errors: CANELE_ERROR_NO_SUCH_RANK, CANELE_ERROR_FINISHED: nothing was started. What else fails, waiting tells.
+/// Errors: CANELE_ERROR_NO_SUCH_RANK, CANELE_ERROR_FINISHED: nothing was started. Waiting reports other
+/// errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_flow_isend(
     flow: Option<&canele_flow>,
@@ -35,7 +37,7 @@ pub unsafe extern "C" fn canele_flow_isend(
     unsafe { start_send(flow, (to, tag, Mode::Standard), data, bytes, request) }
 }
 
-/// As canele_flow_isend; the request ends once the receiver has begun to receive.
+/// Starts to send as canele_flow_isend does; the request ends only after the receiver has begun to receive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_flow_isend_sync(
     flow: Option<&canele_flow>,
@@ -70,8 +72,9 @@ unsafe fn start_send(
     })
 }
 
-/// Starts to receive a matching message into `bytes` bytes at `data`, and stores a handle of the operation in `request`. `from` is a rank or
-/// CANELE_ANY_SOURCE, `tag` a tag or CANELE_ANY_TAG. The memory must stay, and not be touched, until the request has ended.
+/// Starts to receive a matching message into `bytes` bytes at `data`, and stores a handle of the operation in
+/// `request`. `from` is a rank or CANELE_ANY_SOURCE, `tag` a tag or CANELE_ANY_TAG. The memory must not be
+/// accessed or freed until the request has ended.
 ///
 /// Errors: as canele_flow_isend.
 #[unsafe(no_mangle)]
@@ -102,11 +105,12 @@ fn finish(
     Ok(())
 }
 
-/// Makes progress, and stores in `ended` whether the request has ended. If so it is closed, `request` becomes NULL, and `status`, unless
-/// NULL, says what the message was.
+/// Makes progress, and stores true in `ended` if the request has ended. If so, the request is closed,
+/// `request` becomes NULL, and the sender, tag and length of the message are stored in `status`, unless NULL.
 ///
-/// Errors: why the operation failed, as canele_flow_send or canele_flow_recv; then, too, it has ended, and `request` becomes NULL. If it
-/// does not become NULL, the test failed and the operation is under way.
+/// Errors: as canele_flow_send or canele_flow_recv, if the operation failed; then the request has ended, too,
+/// and `request` becomes NULL. If `request` does not become NULL, the test failed and the operation is still
+/// under way.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_request_test(
     request: Option<&mut *mut canele_request>,
@@ -121,7 +125,8 @@ pub extern "C" fn canele_request_test(
     })
 }
 
-/// Waits until the request has ended and closes it: `request` becomes NULL, and `status`, unless NULL, says what the message was.
+/// Waits until the request has ended, and closes it: `request` becomes NULL, and the sender, tag and length
+/// of the message are stored in `status`, unless NULL.
 ///
 /// Errors: as canele_request_test.
 #[unsafe(no_mangle)]
@@ -136,9 +141,10 @@ pub extern "C" fn canele_request_wait(
     })
 }
 
-/// As canele_request_wait, for at most `wait_ns` nanoseconds.
+/// Waits as canele_request_wait does, at most `wait_ns` nanoseconds.
 ///
-/// Errors: as canele_request_test; CANELE_ERROR_DEADLINE: the operation is still under way, and `request` as it was.
+/// Errors: as canele_request_test; CANELE_ERROR_DEADLINE: the operation is still under way, and `request` is
+/// unchanged.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_request_wait_deadline(
     request: Option<&mut *mut canele_request>,
@@ -152,9 +158,10 @@ pub extern "C" fn canele_request_wait_deadline(
     })
 }
 
-/// Withdraws an operation if it is not too late: a receive without a message, a send that has not left and was not copied. Stores in
-/// `withdrawn`, unless NULL, whether it was. It must still be waited for, which then gives CANELE_ERROR_CANCELLED. A long send that is announced
-/// already is asked back: waiting for it tells.
+/// Cancels an operation if it is not too late: a receive without a message, or a send that has neither left
+/// nor been copied. Stores true in `withdrawn`, unless NULL, if it is cancelled. The request must still be
+/// waited for; the wait then returns CANELE_ERROR_CANCELLED. For a long send that is already announced the
+/// receiver is asked, and the wait reports the result.
 ///
 /// Errors: CANELE_ERROR_FINISHED.
 #[unsafe(no_mangle)]
@@ -169,10 +176,10 @@ pub extern "C" fn canele_request_cancel(
     })
 }
 
-/// Waits for all of `count` requests, of which those that are NULL are left out; all become NULL. `statuses`, unless NULL, is an array of
-/// `count`, of which those of requests that failed or are NULL stay as they are.
+/// Waits for all of `count` requests; those that are NULL are skipped. All become NULL. `statuses`, unless
+/// NULL, is an array of `count`; its elements for requests that failed or are NULL do not change.
 ///
-/// Errors: that of the first request that failed, after all have ended.
+/// Errors: the error of the first request that failed, after all have ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_wait_all(
     requests: *mut *mut canele_request,
@@ -190,7 +197,7 @@ pub unsafe extern "C" fn canele_wait_all(
                 finish(Some(request), Some(&mut status))
             });
             match result {
-                // SAFETY: the request was finished, which wrote the status; an array that is not null has `count`.
+                // SAFETY: `finish` wrote the status; an array that is not null has `count` elements.
                 Ok(()) if !statuses.is_null() => unsafe { statuses.add(n).write(status.assume_init()) },
                 Ok(()) => {}
                 Err(told) => first = first.and_then(|()| Err(told.keep())),
@@ -200,10 +207,12 @@ pub unsafe extern "C" fn canele_wait_all(
     })
 }
 
-/// Waits until one of `count` requests, of which those that are NULL are left out, has ended; it is closed and becomes NULL. Stores its
-/// number in the array in `index`, and what its message was in `status`, unless NULL.
+/// Waits until one of `count` requests has ended; those that are NULL are skipped. The request is closed and
+/// becomes NULL. Stores its index in the array in `index`, and the sender, tag and length of its message in
+/// `status`, unless NULL.
 ///
-/// Errors: why that operation failed; `index` has its number, and the handle is NULL. CANELE_ERROR_LENGTHS: all are NULL.
+/// Errors: the error of the operation; `index` has its index, and the handle is NULL. CANELE_ERROR_LENGTHS:
+/// all requests are NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_wait_any(
     requests: *mut *mut canele_request,
@@ -220,11 +229,13 @@ pub unsafe extern "C" fn canele_wait_any(
     })
 }
 
-/// Waits until at least one of `count` requests, of which those that are NULL are left out, has ended; all that have are closed and become
-/// NULL. Stores how many these are in `ended`, and their numbers in the array `indices` of `count`; what their messages were in the same places
-/// of `statuses` (an array of `count`), unless NULL.
+/// Waits until at least one of `count` requests has ended; those that are NULL are skipped. All requests that
+/// have ended are closed and become NULL. Stores their number in `ended`, and their indices in the array
+/// `indices` of `count`. `statuses`, unless NULL, is an array of `count`; the sender, tag and length of their
+/// messages are stored there in the same order.
 ///
-/// Errors: that of the first request that failed; `ended` and `indices` tell which have ended all the same. CANELE_ERROR_LENGTHS: all are NULL.
+/// Errors: the error of the first request that failed; `ended` and `indices` are valid nevertheless.
+/// CANELE_ERROR_LENGTHS: all requests are NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_wait_some(
     requests: *mut *mut canele_request,
@@ -261,7 +272,7 @@ pub unsafe extern "C" fn canele_wait_some(
     })
 }
 
-/// Waits until one of several has ended; returns its index.
+/// Waits until one of several requests has ended; returns its index.
 fn wait_any(requests: &mut [*mut canele_request]) -> Result<usize, ReportedError> {
     let mut sorted: Vec<_> = requests.iter().copied().filter(|request| !request.is_null()).collect();
     sorted.sort_unstable();

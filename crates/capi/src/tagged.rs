@@ -12,15 +12,15 @@ use crate::handle::get;
 use crate::memory::{bytes as bytes_at, bytes_mut, set_if_wanted};
 use crate::short::{self, Attempt};
 
-/// What a message was, or a send.
+/// The description of a message, or of a send.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct canele_status {
-    /// Who sent it; of a send, to whom it goes.
+    /// The sender; for a send, the receiver.
     pub source: u32,
-    /// Its tag.
+    /// The tag of the message.
     pub tag: u32,
-    /// How long it was in bytes, which may be less than the memory for it.
+    /// The length of the message in bytes, which may be less than the memory for it.
     pub bytes: usize,
 }
 
@@ -31,7 +31,8 @@ impl From<Status> for canele_status {
     }
 }
 
-/// Sends `bytes` bytes at `data` to rank `to` with a tag. On return they may be changed; the message may still be on its way.
+/// Sends `bytes` bytes at `data` to rank `to` with a tag. After the return they may be changed; the message
+/// may still be under way.
 ///
 /// Errors: CANELE_ERROR_NO_SUCH_RANK; the rank is gone (CANELE_ERROR_PEER_FAILED, CANELE_ERROR_PEER_FINISHED,
 /// CANELE_ERROR_UNREACHABLE, CANELE_ERROR_CUT_OFF); CANELE_ERROR_FINISHED.
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn canele_flow_send(
     }
 }
 
-/// Takes the general path of `canele_flow_send`.
+/// Takes the general path of [`canele_flow_send`].
 #[inline(never)]
 unsafe extern "C" fn send(
     flow: Option<&canele_flow>,
@@ -72,7 +73,7 @@ unsafe extern "C" fn send(
     })
 }
 
-/// Does `canele_flow_send` for a message that the short path could not send.
+/// Sends a message that the short path could not send at once.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn send_refused(
@@ -89,7 +90,7 @@ unsafe extern "C" fn send_refused(
     })
 }
 
-/// As canele_flow_send, but returns once the receiver has begun to receive.
+/// Sends as canele_flow_send does, but returns only after the receiver has begun to receive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_flow_send_sync(
     flow: Option<&canele_flow>,
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn canele_flow_send_sync(
     })
 }
 
-/// As canele_flow_send, but gives up after `wait_ns` nanoseconds; then nothing was sent.
+/// Sends as canele_flow_send does, but gives up after `wait_ns` nanoseconds; then nothing was sent.
 ///
 /// Errors: as canele_flow_send; CANELE_ERROR_DEADLINE.
 #[unsafe(no_mangle)]
@@ -124,12 +125,14 @@ pub unsafe extern "C" fn canele_flow_send_deadline(
     })
 }
 
-/// Receives the next matching message into `bytes` bytes at `data`. `from` is a rank or CANELE_ANY_SOURCE, `tag` a tag or
-/// CANELE_ANY_TAG. The message may be shorter; `status`, unless NULL, gets its sender, tag and length.
+/// Receives the next matching message into `bytes` bytes at `data`. `from` is a rank or CANELE_ANY_SOURCE,
+/// `tag` a tag or CANELE_ANY_TAG. The message may be shorter. Stores its sender, tag and length in `status`,
+/// unless NULL.
 ///
-/// Errors: CANELE_ERROR_TRUNCATED: it is longer (it is consumed, and nothing else is harmed); CANELE_ERROR_NO_SUCH_RANK; the rank is
-/// gone, as of canele_flow_send. From any rank: a rank died, which each flow is told once; CANELE_ERROR_NO_SENDER_LEFT: all other ranks
-/// have finished or died, and this thread, the only one of its rank, would wait for ever.
+/// Errors: CANELE_ERROR_TRUNCATED: the message is longer; it is consumed, and later messages are not
+/// affected. CANELE_ERROR_NO_SUCH_RANK; the rank is gone, as for canele_flow_send. With CANELE_ANY_SOURCE: a
+/// rank died, which each flow reports once; CANELE_ERROR_NO_SENDER_LEFT: all other ranks have finished or
+/// died, and this thread, the only one of its rank, would wait forever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn canele_flow_recv(
     flow: Option<&canele_flow>,
@@ -150,7 +153,7 @@ pub unsafe extern "C" fn canele_flow_recv(
     }
 }
 
-/// Takes the general path of `canele_flow_recv`.
+/// Takes the general path of [`canele_flow_recv`].
 #[inline(never)]
 unsafe extern "C" fn receive(
     flow: Option<&canele_flow>,
@@ -173,7 +176,8 @@ unsafe extern "C" fn receive(
     })
 }
 
-/// As canele_flow_recv, but gives up after `wait_ns` nanoseconds; then the message, should it come, is still there.
+/// Receives as canele_flow_recv does, but gives up after `wait_ns` nanoseconds. A message that arrives later
+/// can still be received.
 ///
 /// Errors: as canele_flow_recv; CANELE_ERROR_DEADLINE.
 #[unsafe(no_mangle)]
@@ -195,7 +199,7 @@ pub unsafe extern "C" fn canele_flow_recv_deadline(
     })
 }
 
-/// Returns the duration of a wait. CANELE_FOREVER is longer than any program runs.
+/// Returns the duration of a wait. That of CANELE_FOREVER is longer than any program runs.
 pub fn duration(wait_ns: u64) -> std::time::Duration {
     crate::memory::wait(wait_ns).unwrap_or(std::time::Duration::MAX)
 }

@@ -3,12 +3,12 @@
 use crate::error::ReportedError;
 use canele::Op;
 
-/// A type of items: one of CANELE_INT8 to CANELE_DOUBLE. Programs of one job on machines of one kind see the same items.
+/// A type of items: one of CANELE_INT8 to CANELE_DOUBLE. All ranks of a job represent items in the same way.
 pub type canele_type = i32;
 
 /// int8_t
 pub const CANELE_INT8: canele_type = 1;
-/// uint8_t, and bytes of anything
+/// uint8_t, and bytes of any data
 pub const CANELE_UINT8: canele_type = 2;
 /// int16_t
 pub const CANELE_INT16: canele_type = 3;
@@ -27,19 +27,19 @@ pub const CANELE_FLOAT: canele_type = 9;
 /// double
 pub const CANELE_DOUBLE: canele_type = 10;
 
-/// How reductions combine items: CANELE_SUM, CANELE_MIN, CANELE_MAX or CANELE_PROD.
+/// An operation by which reductions combine items: CANELE_SUM, CANELE_MIN, CANELE_MAX or CANELE_PROD.
 pub type canele_op = i32;
 
 /// The sum; integers wrap around.
 pub const CANELE_SUM: canele_op = 1;
-/// The smallest; -0 is smaller than +0, and a number is taken before a NaN.
+/// The smallest item; -0 is smaller than +0, and a number is preferred to a NaN.
 pub const CANELE_MIN: canele_op = 2;
-/// The largest; likewise.
+/// The largest item; +0 is larger than -0, and a number is preferred to a NaN.
 pub const CANELE_MAX: canele_op = 3;
 /// The product; integers wrap around.
 pub const CANELE_PROD: canele_op = 4;
 
-/// Returns the operation of a number.
+/// Returns the operation that a number stands for.
 pub fn op(op: canele_op) -> Result<Op, ReportedError> {
     match op {
         CANELE_SUM => Ok(Op::Sum),

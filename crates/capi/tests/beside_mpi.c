@@ -1,6 +1,6 @@
-/* A ring of which one half is MPI's and the other Canelé's own interface: the process is one rank of one job.
+/* A ring of which one half uses MPI and the other Canelé's own interface: the process is one rank of one job.
  *
- *   beside_mpi mpi|canele    who starts first; it finishes first, too */
+ *   beside_mpi mpi|canele    the interface that starts first; it finishes first, too */
 #include <canele.h>
 #include <mpi.h>
 

@@ -1,10 +1,10 @@
-//! The examples, as C11 and as C++17, on one to four ranks.
+//! The examples in C11 and C++17, on one to four ranks.
 
 mod support;
 
 use support::{compile, compiled, compiled_as, folder, library, name, printed, sources, text};
 
-/// What an example prints on so many ranks, in the order of its lines; nothing if that differs from run to run.
+/// Returns the sorted lines that an example prints on so many ranks, or none if they differ from run to run.
 fn expected(example: &str, ranks: u32) -> Option<Vec<String>> {
     let all = 0..ranks;
     Some(match example {

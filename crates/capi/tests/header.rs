@@ -1,4 +1,5 @@
-//! The header is made from the sources, compiles everywhere, and declares exactly what the library exports.
+//! The header is generated from the sources, compiles everywhere, and declares exactly the functions that the
+//! library exports.
 
 mod support;
 
@@ -32,31 +33,32 @@ const INTRODUCTION: &str = "\
  *
  * Made from the sources by `CANELE_UPDATE=1 cargo test -p canele-capi --test header`: do not edit.
  *
- * A job is a number of processes, its ranks, started together with `canele run`. Ranks exchange messages with tags on
- * flows, put data into each other's regions, post to mailboxes, and take part in collectives. docs/c.md has a first
- * program.
+ * A job is a number of processes, its ranks, which `canele run` starts together. Ranks exchange messages with tags
+ * on flows, put data into each other's regions, post to mailboxes, and take part in collectives. docs/c.md has a
+ * first program.
  *
- * Errors: functions return CANELE_OK, which is 0, or a code; canele_error_text() then says which rank, which value, and
- * what to do. Functions that return something else say what they return for an error, which has a text as well.
+ * Errors: functions return CANELE_OK, which is 0, or a code; canele_error_text() then names the rank, the value and
+ * the remedy. For functions that return something else the comment names the result of an error; that error has a
+ * text, too.
  *
- * Handles: a function that makes one stores it where one of its last arguments points to, or NULL if it fails. A function
- * that closes one takes the address of the handle and makes it NULL. A NULL handle is an error. A copy of a closed handle
- * is one, too, until its memory serves another handle: do not count on it.
+ * Handles: a function that makes a handle stores it where one of its last arguments points to; if it fails, it stores
+ * NULL there. A function that closes a handle takes its address and sets it to NULL. A NULL handle is an error. A copy
+ * of a closed handle is an error, too, but only until its memory serves another handle.
  *
- * Pointers: NULL is an error unless there are no bytes, or the text allows it; any other pointer is taken to point to as
- * much memory as the arguments say. Bytes need no alignment; items of a type need that of the type. Texts are in UTF-8
- * and end with a zero byte.
+ * Pointers: NULL is an error unless there are no bytes, or the comment allows it. Any other pointer must point to as
+ * much memory as the arguments say. Bytes need no alignment; items of a type need the alignment of the type. Texts are
+ * in UTF-8 and end with a zero byte.
  *
- * Memory of a call that waits for its end may be used again when it returns. Memory of one that begins with i
- * (canele_flow_isend and so on) belongs to the library until its request has ended.
+ * Memory of a blocking call may be used again when the call returns. Memory of a non-blocking call (canele_flow_isend,
+ * canele_flow_irecv and so on) belongs to the library until its request has ended.
  *
- * Threads: any thread may make any call at any time, but two may not use the same request, message or matched message at
- * the same time, nor close what another thread uses.
+ * Threads: any thread may make any call at any time. Two threads must not use the same request, message or matched
+ * message at the same time, and no thread may close a handle that another thread uses.
  *
- * Numbers: lengths and offsets are in bytes, times in nanoseconds; CANELE_FOREVER as a time means that there is no limit. */
+ * Numbers: lengths and offsets are in bytes, times in nanoseconds; CANELE_FOREVER is a time without limit. */
 ";
 
-/// The header as the sources have it.
+/// Returns the header that the sources generate.
 fn generated() -> String {
     let version = env!("CARGO_PKG_VERSION");
     let numbers = ["MAJOR", "MINOR", "PATCH"].into_iter().zip(version.split('.'));
@@ -102,7 +104,7 @@ fn the_header_is_that_of_the_sources() {
     );
 }
 
-/// The names that a text declares or calls: those of functions, before a parenthesis.
+/// Returns the names of functions that a text declares or calls: words before a parenthesis.
 fn functions(text: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let code: String = text
@@ -135,7 +137,7 @@ fn the_library_exports_exactly_what_the_header_declares() {
         .collect();
     let declared = functions(&committed());
     assert!(declared.len() > 80, "the header declares {} functions", declared.len());
-    // By these the libraries of a process find each other.
+    // The libraries of a process find each other by these functions.
     assert!(exported.remove("canele_offer") && exported.remove("canele_offer_version"));
     assert_eq!(exported, declared);
 }
@@ -158,7 +160,7 @@ fn the_header_is_clean_in_every_c_and_cpp() {
         .into_iter()
         .flat_map(|by| ["-std=c++11", "-std=c++17", "-std=c++20"].map(|version| (by, version)));
     for ([compiler, language], version) in c.chain(cpp) {
-        // Clang also warns of a header on its own, and of libraries where nothing is linked.
+        // Clang also warns of a header on its own, and of libraries without a link step.
         let (once, unused) = ("-Wno-pragma-once-outside-header", "-Wno-unused-command-line-argument");
         let words = [compiler, language, version, "-fsyntax-only", once, unused];
         let words = if compiler.starts_with('g') { &words[..4] } else { &words[..] };

@@ -1,10 +1,10 @@
-//! C programs that look at errors, threads and handles: each asserts what it was told and says where that failed.
+//! C programs that test errors, threads and handles: each checks results and prints the place of a failure.
 
 mod support;
 
 use support::{compiled, folder, name, printed, run, sources, text};
 
-/// Runs a program of the folder on so many ranks; each says that it has passed.
+/// Runs a program of the folder on so many ranks, and checks that each one passes.
 fn passes(program: &str, ranks: u32) {
     let program = compiled(&folder(&format!("tests/programs/{program}.c")));
     assert_eq!(printed(ranks, &program, &[]), vec!["passed"; ranks as usize], "{}", program.display());

@@ -1,4 +1,5 @@
-//! Two libraries in one process share one engine if they have one sharing version and are of one build; else the second one says why not.
+//! Two libraries in one process share one engine if they have one sharing version and are of one build;
+//! otherwise the second one gives the reason.
 
 mod support;
 
@@ -23,7 +24,7 @@ fn offering(name: &str, defines: &[&str]) -> PathBuf {
     path
 }
 
-/// Starts a job beside a library, and returns what came of it.
+/// Starts a job beside a library, and returns the output.
 fn start_beside(name: &str, defines: &[&str]) -> (PathBuf, String) {
     let other = offering(name, defines);
     let program = compiled_as(&folder("tests/sharing/start.c"), &format!("start-{name}"));
@@ -77,7 +78,7 @@ fn a_library_that_has_joined_no_job_is_no_hindrance() {
 #[test]
 fn the_mpi_library_of_the_same_build_is_one_rank_with_this_one() {
     let mut build = Command::new(env!("CARGO"));
-    // With the others, so that all have the same features, and one engine.
+    // All are built together, so that they have equal features, and one engine.
     build.args(["build", "--quiet", "-p", "canele-cli", "-p", "canele-capi", "-p", "canele-mpi-abi"]);
     build.args((!cfg!(debug_assertions)).then_some("--release")).current_dir(folder(""));
     assert!(build.status().expect("cargo can be run").success(), "the library can be built");

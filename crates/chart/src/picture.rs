@@ -13,17 +13,18 @@ pub const CAPTION: u32 = 22;
 pub const LABEL: u32 = 14;
 /// The font of all words.
 pub const FONT: &str = "sans-serif";
-/// Colours of Canelé's curves. They differ in lightness too, for readers who see few hues.
+/// Colours of Canelé's curves. They differ in lightness too, for readers who see few hues. The first one, and
+/// that of limits, are also those in the pictures beside other MPIs.
 const OURS: [RGBColor; 6] = [
+    RGBColor(204, 51, 68),
     RGBColor(0, 90, 181),
-    RGBColor(213, 94, 0),
     RGBColor(0, 140, 100),
+    RGBColor(213, 94, 0),
     RGBColor(150, 60, 150),
     RGBColor(90, 60, 30),
-    RGBColor(220, 50, 80),
 ];
 /// The colour of the machine's limits.
-pub const LIMIT: RGBColor = RGBColor(120, 120, 120);
+pub const LIMIT: RGBColor = RGBColor(136, 136, 136);
 
 /// Pixels below the chart for a note.
 const NOTE_PIXELS: u32 = 28;

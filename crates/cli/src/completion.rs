@@ -12,13 +12,13 @@ use crate::{Canele, print};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompletionArguments {
-    /// For which shell
+    /// Shell that reads the script
     #[arg(value_enum)]
     shell: Shell,
 }
 
 const EXAMPLES: &str = "\
-scripts/install and the packages put it where shells find it by themselves.
+scripts/install and the packages put the script into the folders that shells read by themselves.
 
 Examples:
   . <(canele completion bash)             in this shell only

@@ -17,7 +17,7 @@ use crate::{run, say, usage, wrong_usage};
 pub struct DemoArguments {
     #[command(flatten)]
     size: Size,
-    /// Name of the program, and what is passed to it (`--help` there shows its own options)
+    /// Name of the program, and its arguments (`canele demo PROGRAM --help` shows its options)
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     command: Vec<OsString>,
 }
@@ -54,7 +54,7 @@ Examples:
   canele demo laplace                     temperatures of a plate, on up to 4 ranks
   canele demo mandelbrot -n 2             the Mandelbrot set, one master and one worker
   canele demo povray -n 3                 a plate of canelés, one master and two workers
-  canele demo laplace --help              what the program itself can do";
+  canele demo laplace --help              options of the program itself";
 
 /// Name and executable of the package `canele-NAME`. POV-Ray's own executable has the name `povray`.
 const PROGRAMS: [(&str, &str); 5] = [

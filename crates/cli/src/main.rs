@@ -47,13 +47,13 @@ const EXAMPLES: &str = "Examples:
   canele run -n 4 ./program input.dat     start four ranks of a program
   canele cc -o program program.c          compile one that uses MPI
   canele demo laplace                     see one compute a picture
-  canele info                             what this machine offers
-  canele why                              why a job hangs: who waits for whom
-  canele top                              what the ranks of running jobs do and move, live
-  canele trace run.json                   where the time of a job went (`run --trace run.json`)
-  canele doctor                           what is in the way of jobs, and what to do
-  canele bench latency                    measure it
-  canele tune                             measure what it costs, for jobs to choose by
+  canele info                             show this machine and its networks
+  canele why                              find out why a job hangs, and which rank waits for which
+  canele top                              watch the activity and the traffic of the ranks of running jobs
+  canele trace run.json                   see where the time of a job went (`run --trace run.json`)
+  canele doctor                           find obstacles for jobs, and their remedies
+  canele bench latency                    measure the latency of messages
+  canele tune                             measure the costs of this machine, by which jobs choose protocols
   canele paper --quick                    run the papers' experiments again
   canele sim campaign --seeds 0..1000     check the protocols on simulated networks
   canele COMMAND --help                   options and examples of one command";
@@ -71,13 +71,13 @@ enum Command {
     Fortran(compile::CompileArguments),
     /// Show the machine, the rails, the settings, or a running job
     Info(info::InfoArguments),
-    /// Say what each rank of a running job waits for, and why it does not go on
+    /// Show what each rank of a running job waits for, and why the job does not go on
     Why(why::WhyArguments),
-    /// Show what the ranks of running jobs do and move, again and again
+    /// Show the activity and the traffic of the ranks of running jobs, live
     Top(top::TopArguments),
-    /// Sum up what a trace of `run --trace` says: where waits begin, imbalance, time in calls, messages
+    /// Sum up a trace of `run --trace`: causes of waits, imbalance, time in calls, messages
     Trace(trace::TraceArguments),
-    /// Say what keeps jobs from running here or on hosts, and what to do
+    /// Find obstacles for jobs on this machine or on hosts, with remedies
     Doctor(doctor::DoctorArguments),
     /// Started by `doctor` on each host: looks at it, and connects to the others
     #[command(hide = true)]
@@ -85,7 +85,7 @@ enum Command {
     /// Started by `doctor`: one of two processes that read each other's memory
     #[command(hide = true)]
     DoctorPeer {
-        /// Process, address and word that the other one has shown.
+        /// Process id, address and word that the other process has printed.
         words: Vec<u64>,
     },
     /// Measure latency, bandwidth, rates and collectives beside the machine's limits
@@ -93,29 +93,30 @@ enum Command {
     /// Started by `bench`: one rank of a measurement
     #[command(hide = true)]
     BenchRank(bench::RankArguments),
-    /// Measure what this machine's caches, copies and networks cost, and write its profile, by which jobs choose
+    /// Measure the costs of this machine's caches, copies and networks, and write its profile, by which jobs
+    /// choose protocols
     Tune(tune::TuneArguments),
     /// Started by `tune`: one of the processes that measure
     #[command(hide = true)]
     TuneWorker(tune::WorkerArguments),
     /// Run one of the example programs
     Demo(demo::DemoArguments),
-    /// Run the experiments of the papers again, and write what they give beside the published figures
+    /// Run the experiments of the papers again, and write the results beside the published figures
     Paper(canele_papers::PaperArguments),
     /// Started by `paper`: one rank of an experiment
     #[command(hide = true)]
     PaperRank(canele_papers::RankArguments),
     /// Simulate ranks and networks in one process, on virtual time
     Sim(sim::SimArguments),
-    /// Print what lets a shell complete command lines
+    /// Print the script by which a shell completes command lines
     Completion(completion::CompletionArguments),
     /// Started by `scripts/install`: writes the man pages
     #[command(hide = true)]
     Manual {
-        /// Where to; the folder is there. The pages come into its folders `man1` and `man3`.
+        /// Existing folder for the pages, which are written into its folders `man1` and `man3`.
         folder: PathBuf,
     },
-    /// Say whether words are a command line of `canele` or `mpiexec`, and do nothing: for those that check documents
+    /// Check that words are a command line of `canele` or `mpiexec`, and run nothing; for tests of documents
     #[command(hide = true)]
     Parse {
         /// The words, of which the first is the command.
@@ -128,7 +129,7 @@ enum Command {
     /// Started by ranks that another launcher has started: stands in for `run`
     #[command(hide = true)]
     Join {
-        /// As what.
+        /// Process that it stands in for.
         #[arg(value_parser = ["launcher", "agent"])]
         role: String,
     },
@@ -138,7 +139,7 @@ enum Command {
         /// Process id of the program.
         program: u32,
     },
-    /// Started by `run`: holds the ranks, and ends them should the launcher die
+    /// Started by `run`: holds the ranks, and ends them if the launcher dies
     #[command(hide = true)]
     Supervise {
         /// Process id of the launcher, for users who list processes.
@@ -222,7 +223,7 @@ fn parsed(mut words: Vec<OsString>) -> Result<Canele, clap::Error> {
     Canele::try_parse_from(words)
 }
 
-/// Says what is wrong with a command line, if anything is, and runs nothing.
+/// Checks a command line, prints its error if it has one, and runs nothing.
 fn parse_only(words: Vec<OsString>) -> ExitCode {
     let is_mpiexec = words.first().is_some_and(|name| name == "mpiexec" || name == "mpirun");
     let asked = match is_mpiexec {
@@ -267,7 +268,7 @@ fn mpiexec(words: Vec<OsString>) -> ExitCode {
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A closed standard output is the reader's choice, not a failure.
+            // The reader may close standard output; that is no failure.
             let _ = error.print();
             ExitCode::SUCCESS
         }
@@ -307,7 +308,7 @@ pub(crate) fn wrong_usage(text: &str) -> ExitCode {
 /// Prints a result to standard output. Control characters from files and other processes are made visible.
 pub(crate) fn print(text: &str) {
     use std::io::Write;
-    // A closed standard output is the reader's choice, not a failure.
+    // The reader may close standard output; that is no failure.
     let _ = writeln!(std::io::stdout(), "{}", printable::lines(text));
 }
 

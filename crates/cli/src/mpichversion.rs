@@ -24,17 +24,17 @@ const LINES: [VersionLine; 8] = [
 
 /// The text of `--help`.
 pub const HELP: &str =
-    "Says which MPICH the library libmpi.so.12 of Canelé stands in for, as MPICH's command of this name does.
+    "Prints the release of MPICH whose ABI the library libmpi.so.12 of Canelé has, as MPICH's command of this name does.
 
 Usage: mpichversion [OPTIONS]
 
-Prints all lines, or those that are asked for, with one dash or two:
+Prints all lines, or those of the options, which have one dash or two:
 
   -version, -v                the release of MPICH whose ABI the library has
-  -date, -D                   its date
-  -abi, -a                    its version in words of libtool
-  -device, -d                 what moves messages
-  -configure, -c              how it was configured
+  -date, -D                   the date of this release
+  -abi, -a                    the version of the ABI in libtool's numbers
+  -device, -d                 the library that moves messages
+  -configure, -c              the configuration of the build
   -compiler, -b               the compilers that mpicc, mpicxx and mpifort run
   -features, -f               the version of the MPI standard
   -custom, -u                 the release of Canelé

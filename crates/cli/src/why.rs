@@ -22,10 +22,11 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WhyArguments {
-    /// The process of the job's launcher (`canele run`, `mpiexec`); without, the only job of the user on this host
+    /// Process id of the job's launcher (`canele run`, `mpiexec`) [default: the only job of the user on this
+    /// host]
     #[arg(value_name = "JOB")]
     job: Option<u32>,
-    /// As one JSON object
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
@@ -33,9 +34,9 @@ pub struct WhyArguments {
 const EXAMPLES: &str = "Examples:
   canele why                  the only running job: the conclusion, then what each rank does
   canele why 4711             the job whose launcher is process 4711
-  canele why --json           the same with all details, for other programs
+  canele why --json           all details, for other programs
 
-SIGQUIT (Ctrl-\\) to the launcher prints the same, and so does the time limit (`canele run --timeout`) before it ends the job.";
+SIGQUIT (Ctrl-\\) to the launcher prints this text, too; so does the time limit (`canele run --timeout`) before it ends the job.";
 
 /// Prints why the job does not go on.
 pub fn main(arguments: &WhyArguments) -> ExitCode {

@@ -1,4 +1,5 @@
-//! `mpicc -abi=…`: programs for each of the three ABIs, compiled by the wrapper, run as jobs and alone, and the values of what the headers define.
+//! `mpicc -abi=…`: programs for each of the three ABIs, compiled by the wrapper, run as jobs and alone, and
+//! the values of the headers' constants.
 
 #[path = "../../mpi-abi/tests/support/mod.rs"]
 mod programs;
@@ -23,7 +24,7 @@ const ABIS: [AbiRow; 3] = [
     ("openmpi", "libmpi.so.40", Tables::openmpi),
 ];
 
-/// A folder for what is compiled here, once all libraries are built.
+/// Returns a folder for compiled programs, once all libraries are built.
 fn scratch() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -36,7 +37,7 @@ fn scratch() -> &'static Path {
     })
 }
 
-/// Runs the built command, which is ended when it takes too long.
+/// Runs the built command with a time limit.
 fn canele(words: &[&str]) -> Output {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "120", env!("CARGO_BIN_EXE_canele")]).args(words);
@@ -69,14 +70,14 @@ fn programs_of_each_abi_need_its_library_and_run() {
                 "{abi} {name}: {said}"
             );
         }
-        // Alone it finds the library by the path that is written into it.
+        // Alone, the program finds the library by the path that the linker has written into it.
         let program = scratch().join(format!("attributes-cc-{abi}"));
         let mut alone = Command::new(&program);
         assert!(printed(&alone.env_remove("LD_LIBRARY_PATH").output().unwrap()).contains("passed"), "{abi}");
     }
 }
 
-/// A program in C++ that asks what the preprocessor knows, and calls what is beyond the standard.
+/// A program in C++ that uses macros of the headers and functions beyond the standard.
 const SOURCE_CPP: &str = "#include <mpi.h>
 #include <mpi-ext.h>
 #include <cstdio>
@@ -115,7 +116,7 @@ fn programs_in_cpp_know_which_header_they_have() {
     }
 }
 
-/// What a program that is compiled for an ABI has as the value of a constant.
+/// Returns the value of a constant in a program that is compiled for its ABI.
 fn expected(constant: &Constant) -> Option<String> {
     let value =
         constant.value.trim_start_matches('(').rsplit_once(')').map_or(&*constant.value, |(value, _)| value);
@@ -133,7 +134,7 @@ fn expected(constant: &Constant) -> Option<String> {
 fn headers_have_the_values_of_the_tables_and_layouts_their_sizes() {
     for (abi, _, tables) in ABIS {
         let tables = tables();
-        // The values of variables are the library's.
+        // The library defines the values of variables.
         let is_variable = |name: &str| {
             tables.abi == Abi::Mpich
                 && ["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_T_PVAR_ALL_HANDLES"].contains(&name)
@@ -201,7 +202,7 @@ fn the_option_counts_before_the_variable_and_others_are_refused() {
         assert!(error.contains("standard, mpich or openmpi") && error.contains("intel"), "{error}");
     }
     assert!(printed(&here.run("mpicc", &["--help"])).contains("-abi=ABI"));
-    // An installation may have another default, which counts last. Fortran has one ABI alone.
+    // The installation's own default counts last. Fortran has only one ABI.
     fs::write(here.path("lib/canele/default-abi"), "mpich\n").unwrap();
     for (words, variable, name) in [
         (&["--showme:libs"][..], "", "mpi"),
@@ -212,7 +213,7 @@ fn the_option_counts_before_the_variable_and_others_are_refused() {
         assert_eq!(printed(&output), name, "{words:?} {variable}");
     }
     assert!(printed(&here.run("mpifort", &["--showme:libs"])).ends_with(" mpi_abi"));
-    // An installation whose part is missing says what to do.
+    // If a part of the installation is missing, the error names the remedy.
     fs::remove_file(here.path("lib/canele/mpich/libmpi.so")).unwrap();
     let output = here.run("mpicc", &["-abi=mpich", "--showme:link"]);
     assert!(
@@ -221,7 +222,7 @@ fn the_option_counts_before_the_variable_and_others_are_refused() {
     );
 }
 
-/// A library that calls MPI with constant handles, and says what came of it.
+/// A library that calls MPI with constant handles, and reports the results.
 const LIBRARY: &str = "#include <mpi.h>
 void call_with_constants(int codes[3]) {
     int one = 1, sum;
@@ -231,7 +232,7 @@ void call_with_constants(int codes[3]) {
 }
 ";
 
-/// A program that is linked with it.
+/// A program that is linked with this library.
 const CALLER: &str = "#include <mpi.h>
 #include <stdio.h>
 void call_with_constants(int codes[3]);
@@ -256,7 +257,7 @@ fn handles_of_another_abi_are_named_with_what_to_do() {
         fs::write(scratch().join(name), text).unwrap();
         scratch().join(name)
     });
-    // What passes handles to the functions of what; the words of the errors.
+    // The caller's ABI, the callee's ABI, and the words of the errors.
     for (theirs, ours, words) in [
         ("mpich", "standard", ["MPI_COMM_WORLD", "MPI_DOUBLE_INT", "MPI_GROUP_EMPTY"]),
         ("openmpi", "standard", ["ompi_mpi_comm_world", "ompi_mpi_double_int", "ompi_mpi_group_empty"]),

@@ -1,12 +1,12 @@
-//! Interfaces that lead nowhere: down, the same in every host, or behind a firewall. Found out by trying, and told where nothing
-//! else is left. Skipped, visibly, where there can be no network namespaces.
+//! Interfaces that are down, equal in every host, or behind a firewall. Ranks try them all, and report them
+//! if no connection is left. Skipped with a message on a machine without network namespaces.
 
 mod support;
 
 use support::hosts::Cluster;
 use support::ranks::example;
 
-/// Does something with the network of both hosts.
+/// Changes the network of both hosts.
 fn on_both(cluster: &Cluster, command: &str) {
     for host in ["h0", "h1"] {
         let output = cluster.does(&["rsh", host, command]);
@@ -22,7 +22,7 @@ fn does(cluster: &Cluster, words: &[&str]) {
 #[test]
 fn bridges_dead_interfaces_and_firewalls_do_not_keep_hosts_apart() {
     let Some(cluster) = Cluster::up() else { return };
-    // As docker has it on every host: an address that is only ever one's own.
+    // Docker gives every host this address, and each host reaches only itself by it.
     on_both(&cluster, "ip link add docker0 type bridge");
     on_both(&cluster, "ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up");
     on_both(&cluster, "ip link add idle0 type bridge && ip addr add 10.9.0.1/24 dev idle0");
@@ -80,7 +80,7 @@ fn where_nothing_leads_to_the_other_host_each_address_is_told_with_its_error() {
                 .map(|address| (address, "Connection timed out (os error 110)")),
         ),
     ] {
-        // A rank may hear of the other's end, which gave up first, before its own tries have ended; but not both.
+        // One rank, but not both, may learn that the other gave up before its own attempts have ended.
         if ended.error.contains(other) {
             continue;
         }

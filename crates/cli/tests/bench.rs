@@ -1,4 +1,4 @@
-//! `canele bench`, as small as it goes: the shape of what it prints, never a figure.
+//! `canele bench` at its smallest sizes: the shape of its output, never a figure.
 
 mod support;
 
@@ -7,11 +7,11 @@ use std::time::Duration;
 use support::hosts::{Cluster, SCRIPT, rsh};
 use support::start_with;
 
-/// Two processes and a launcher, on a machine that may be busy.
+/// A time limit for two processes and a launcher on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const SMALL: [&str; 5] = ["--rounds", "1", "--iterations", "20", "--json"];
 
-/// What `canele bench WORDS` prints.
+/// Returns the output of `canele bench WORDS`.
 fn report(words: &[&str], variables: &[(&str, &str)]) -> Value {
     let words = [&["bench"], words, &SMALL].concat();
     let ended = start_with(&words, variables, b"").end_within(TIMEOUT);
@@ -25,7 +25,7 @@ fn report(words: &[&str], variables: &[(&str, &str)]) -> Value {
     report
 }
 
-/// The rows, and of each one field.
+/// Returns one field of each row.
 fn column(report: &Value, field: &str) -> Vec<Value> {
     report["rows"].as_array().unwrap().iter().map(|row| row[field].clone()).collect()
 }
@@ -40,7 +40,7 @@ fn on_one_host_the_limits_are_those_of_its_memory() {
 
 #[test]
 fn between_hosts_the_limits_are_plain_sockets() {
-    // The loopback is a network like any other where hosts are only pretended.
+    // Both hosts are this machine, connected by the loopback interface.
     let rsh = rsh("plain");
     let place = ["--hosts", "a:1,b:1", "--rsh", &rsh];
     let lo = [("CANELE_RAILS", "lo")];
@@ -89,14 +89,14 @@ fn puts_and_mailboxes_are_measured_between_hosts_too() {
 
 #[test]
 fn ranks_that_only_poll_reach_their_end_between_hosts() {
-    // They never sleep, so nothing but polling may send what their peers wait for at the end.
+    // The ranks never sleep, so polling alone must send the last messages.
     let rsh = rsh("plain");
     let words = ["wait", "--wait", "poll", "--hosts", "a:1,b:1", "--rsh", &rsh];
     let report = report(&words, &[("CANELE_RAILS", "lo")]);
     assert_eq!(column(&report, "operation"), ["poll ping-pong", "poll blocked"]);
 }
 
-/// The experiments as small as they go: which, and the operations of their rows.
+/// The experiments at their smallest sizes, and the operations of their rows.
 const EXPERIMENTS: [(&[&str], &[&str]); 3] = [
     (&["dsm", "--packs", "1,3", "--strategy", "aggregate"], &["request + rendezvous", "whole"]),
     (&["flows", "--flows", "1,3", "--packs", "2", "--bytes", "4,64K", "--strategy", "aggregate"], &[]),
@@ -106,7 +106,7 @@ const EXPERIMENTS: [(&[&str], &[&str]); 3] = [
     ),
 ];
 
-/// The same with a plot, which must show these words.
+/// Returns the output of `canele bench WORDS --plot`, and checks that the plot shows these words.
 fn pictured(words: &[&str], variables: &[(&str, &str)], shows: &[&str]) -> Value {
     let name = format!("canele-plot-{}-{}.svg", std::process::id(), words[0]);
     let path = std::env::temp_dir().join(name);
@@ -120,7 +120,7 @@ fn pictured(words: &[&str], variables: &[(&str, &str)], shows: &[&str]) -> Value
     report
 }
 
-/// Each row has its strategy, and one of `fifo` for the same thing.
+/// Checks that each row has its strategy, and a row of `fifo` for the same operation.
 fn compares(report: &Value, other: &str, operations: &[&str]) {
     let rows = report["rows"].as_array().unwrap();
     for row in rows {
@@ -149,7 +149,7 @@ fn strategies_take_turns_on_one_host_and_between_hosts() {
             _ => &["urgent round trip alone, fifo", "99th percentile", "time there and back"],
         };
         compares(&pictured(words, &[], shows), other, operations);
-        // There is a wire only between hosts.
+        // Only hosts are connected by a wire.
         let wire: &[&str] = if words[0] == "priority" { &["a piece of a stream on the wire"] } else { &[] };
         let shows = [shows, wire].concat();
         let between = pictured(&[words, &place].concat(), &[("CANELE_RAILS", "lo")], &shows);

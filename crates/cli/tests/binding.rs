@@ -1,11 +1,11 @@
-//! Ranks that were bound to processors which others use too, though no claim says so, are released.
+//! Ranks are released from processors that other processes use too, even if no claim says so.
 
 mod support;
 
 use canele_sys::topology::Topology;
 use support::hosts::Cluster;
 
-/// Of a shell: computes, and reads where it may run into `now` and first into `then`.
+/// Shell code that reads its allowed processors into `now`, and at the start into `then`.
 const LOOK: &str = "look() { while read -r name value; do case $name in Cpus_allowed_list:) now=$value;; esac; done < /proc/$$/status; }; \
                     look; then=$now";
 

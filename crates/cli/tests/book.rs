@@ -14,7 +14,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     pages
 }
 
-/// Where the links and pictures of a page lead, other sites aside.
+/// Returns the targets of a page's links and pictures, without other sites.
 fn links(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).expect("a page can be read");
     let behind = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
@@ -33,7 +33,7 @@ fn every_page_is_in_the_book_once() {
     assert_eq!(once, there);
 }
 
-/// The blocks of code of a page in a language.
+/// Returns the blocks of code of a page in a language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join(page)).expect("a page can be read");
     let begin = format!("```{language}\n");

@@ -1,4 +1,4 @@
-//! `scripts/install`, and that CMake's FindMPI and pkg-config find what it installs and build programs that run.
+//! `scripts/install`: CMake's FindMPI and pkg-config find the installed files, and build programs that run.
 
 mod support;
 
@@ -98,7 +98,7 @@ fn pkg_config_knows_the_names_of_other_mpis_as_recent_releases() {
         printed(&asked(name, "--atleast-version=4.1"));
     }
     assert_eq!(printed(&asked("mpi-cxx", "--modversion")), env!("CARGO_PKG_VERSION"));
-    // Those name a compiler's modules, which `canele fortran --prepare` compiles.
+    // These files name a compiler's modules, which `canele fortran --prepare` compiles.
     for name in ["mpi-fort", "ompi-fort"] {
         assert!(!asked(name, "--exists").status.success(), "{name}");
     }

@@ -1,7 +1,7 @@
-//! The system's clock is set while jobs run: no deadline, heartbeat or measurement follows it.
+//! The system's clock jumps while jobs run: no deadline, heartbeat or measurement depends on it.
 //!
-//! The clock itself is left alone, for others live by it; a library loaded before every process of a job gives each look at it
-//! another year.
+//! The clock itself does not change, because other processes use it. A library that is loaded before every
+//! process of a job returns another year at each call.
 
 mod support;
 
@@ -12,13 +12,13 @@ use support::hosts::start_on_with;
 use support::ranks::{example, program};
 use support::start_with;
 
-/// The library, built beside the other test programs.
+/// The library, built in the folder of the other test programs.
 struct Clock(PathBuf);
 
 impl Clock {
     fn new() -> Self {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/jumping_clock.c");
-        // Each test has one of its own, which goes with it.
+        // Each test has a library of its own, which is removed with it.
         let (process, thread) = (std::process::id(), std::thread::current().id());
         let library = format!("jumping-clock-{process}-{thread:?}.so");
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(library);
@@ -40,7 +40,8 @@ impl Drop for Clock {
     }
 }
 
-/// The first rank sees a clock that jumps, for otherwise nothing was tested; and what `words` do, between two hosts, is as ever.
+/// Checks that the first rank sees a clock that jumps, without which the test would prove nothing. Checks
+/// that `words` between two hosts print the usual output.
 fn unharmed(options: &[&str], words: &[&str], expected: usize) {
     let clock = Clock::new();
     let variables = [clock.preloaded(), ("CANELE_HOST_LOST_MS", "2000")];
@@ -55,7 +56,7 @@ fn unharmed(options: &[&str], words: &[&str], expected: usize) {
 
 #[test]
 fn a_clock_that_jumps_neither_ends_a_connection_nor_a_host() {
-    // Longer than a silent host is waited for.
+    // Longer than the timeout of a silent host.
     unharmed(&[], &[&example("rails_check"), "4"], 2);
 }
 

@@ -1,4 +1,5 @@
-//! Jobs on two hosts that are network namespaces, made by `scripts/cluster`. Skipped, visibly, where they cannot be made.
+//! Jobs on two hosts that are network namespaces, made by `scripts/cluster`. Skipped with a message if they
+//! cannot be made.
 
 mod support;
 

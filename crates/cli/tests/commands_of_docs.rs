@@ -1,4 +1,5 @@
-//! The commands that documents tell readers to type: each is accepted, and those that end soon on one host are run.
+//! The commands that documents tell readers to type: each is accepted, and those that end soon on one host
+//! are run.
 
 mod support;
 
@@ -25,7 +26,7 @@ const PROFILING: &str = "it needs a profiling library, and tests/wrapper_choices
 const MANY: &str = "it starts too many ranks, or takes too long";
 const ELSEWHERE: &str = "the program is another package's";
 
-/// The commands that are not run: page, a part of their text, and why. All others are.
+/// The commands that are not run: page, a part of their text, and the reason. All others are run.
 const NOT_RUN: [(&str, &str, &str); 43] = [
     ("README.md", "mpifort", MODULES),
     ("README.md", "python", PYTHON),
@@ -72,14 +73,14 @@ const NOT_RUN: [(&str, &str, &str); 43] = [
     ("tuning.md", "canele bench", MEASURES),
 ];
 
-/// Commands that are run at most, so that a page cannot make the test long without a word here.
+/// The most commands that are run, so that a page cannot make the test long unnoticed.
 const MOST_RUN: usize = 50;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A folder with what the commands of documents name: programs that do nothing, and sources.
+/// Makes a folder with the files that commands of documents name: programs that do nothing, and sources.
 fn scratch(here: &Installation) -> PathBuf {
     let folder = here.path("scratch");
     fs::create_dir_all(folder.join("target/release/examples")).unwrap();
@@ -106,7 +107,8 @@ fn scratch(here: &Installation) -> PathBuf {
     folder
 }
 
-/// Runs words in the folder, with the installed commands before all others. Ended by force when it takes far too long.
+/// Runs words in the folder, with the installed commands first in the search path. Killed when it takes far
+/// too long.
 fn run(here: &Installation, folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "60"]).args(words).current_dir(folder);
@@ -115,14 +117,14 @@ fn run(here: &Installation, folder: &Path, words: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// The command that a path or a name means, of those that `canele` has.
+/// Returns the command of `canele` that a path or a name means.
 fn own_name(command: &DocumentCommand) -> Option<&str> {
     let name = command.words[0].strip_prefix("target/release/").unwrap_or(&command.words[0]);
     let own = ["canele", "mpiexec", "mpirun", "mpicc", "mpicxx", "mpifort", "mpichversion"];
     own.contains(&name).then_some(name)
 }
 
-/// The words with values in place of what documents leave to the reader.
+/// Returns the words with values in place of the parts that documents leave to the reader.
 fn filled_in(command: &DocumentCommand) -> Vec<String> {
     let value = |word: &String| match word.as_str() {
         "…" => vec!["./program".to_owned()],
@@ -164,12 +166,12 @@ fn every_command_line_is_accepted() {
     assert_eq!(refused.status.code(), Some(2), "a wrong option is refused");
 }
 
-/// True if the text has the word, and not only as the beginning of a longer one.
+/// Returns true if the text has the word, and not only as the beginning of a longer one.
 fn has_word(text: &str, word: &str) -> bool {
     text.split(word).skip(1).any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
 }
 
-/// A script with the modules that it may use, which know its options.
+/// Returns the text of a script and of the modules that it may use, which know its options.
 fn text_of_script(script: &str) -> std::io::Result<String> {
     let mut text = fs::read_to_string(root().join(script))?;
     if script.starts_with("bench/") {

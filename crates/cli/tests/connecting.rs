@@ -1,6 +1,8 @@
-//! What connecting in shared memory costs a rank: system calls for each link, and no descriptor that stays.
+//! The cost of a connection in shared memory for a rank: system calls for each link, and no descriptor that
+//! stays open.
 //!
-//! Counts, no times: `strace` does the counting, and where it is missing or not allowed to the test says so.
+//! The test counts and never measures times. It needs `strace`, and prints a line if `strace` is missing or
+//! forbidden.
 
 mod support;
 
@@ -9,12 +11,13 @@ use std::process::Command;
 
 use support::ranks::example;
 
-/// System calls that making a link takes; waiting for it takes others, as many as the machine has other work.
+/// System calls that make a link. Waiting takes other calls, whose number depends on the load of the machine.
 const OF_LINKS: &str = "mmap,munmap,madvise,fallocate,fstat,fcntl,close,sendmsg,dup,socketpair";
-/// As many of them a link in one direction may take in the two ranks and the launcher, its end at the end of the job included.
+/// The most of these calls for a link in one direction, by both ranks and the launcher, including the end of
+/// the link.
 const MOST_FOR_LINK: u64 = 14;
 
-/// Why `strace` cannot count here, if so.
+/// Returns the reason why `strace` cannot count here, if there is one.
 fn why_not() -> Option<String> {
     match Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output() {
         Ok(output) if output.status.success() => None,
@@ -23,7 +26,7 @@ fn why_not() -> Option<String> {
     }
 }
 
-/// Calls of a whole job of so many ranks that all connect, launcher included.
+/// Returns the calls of a whole job of so many connected ranks, launcher included.
 fn calls(ranks: u64) -> u64 {
     let file = std::env::temp_dir().join(format!("canele-connecting-{}-{ranks}", std::process::id()));
     let trace = format!("trace={OF_LINKS}");
@@ -45,13 +48,14 @@ fn calls(ranks: u64) -> u64 {
 #[test]
 fn each_further_link_costs_a_few_system_calls() {
     if let Some(why) = why_not() {
-        // Not captured, unlike what `eprintln!` prints.
+        // Test output of `eprintln!` is captured, this line is not.
         return writeln!(std::io::stderr(), "SKIPPED: {why}").unwrap();
     }
     let links = |ranks: u64| ranks * (ranks - 1);
     let [few, many] = [8, 40];
     let (with_few, with_many) = (calls(few), calls(many));
-    // What a rank costs without links is known from the small job, whose links are counted as that, too.
+    // The calls of a rank without links follow from the small job, whose links are counted as part of its
+    // ranks.
     let for_ranks = with_few * many / few;
     let for_links = with_many.saturating_sub(for_ranks) / (links(many) - links(few) * many / few);
     assert!(for_links <= MOST_FOR_LINK, "{for_links} calls for a link: {with_few}, then {with_many}");

@@ -1,7 +1,7 @@
 //! The control socket between a real launcher and ranks that speak to it.
 //!
-//! The ranks are this test program itself, started again to run the one (ignored) test [`as_a_rank`], which
-//! does what the variable `TEST_ROLE` says.
+//! The ranks are this test program itself, started again to run the one (ignored) test [`as_a_rank`]. The
+//! variable `TEST_ROLE` selects its part.
 
 mod support;
 
@@ -59,7 +59,8 @@ impl Rank {
         self.receive().0
     }
 
-    /// The next message, but for what the launcher asks because another process looks at the job, as it may at any time.
+    /// Returns the next message, without requests of another process that asks about the job, which may come
+    /// at any time.
     fn receive(&mut self) -> (FromLauncher, Vec<OwnedFd>) {
         loop {
             let received = self.control.receive(Some(Instant::now() + LIMIT)).unwrap().expect("a message");
@@ -156,7 +157,7 @@ fn act(role: &str, mut rank: Rank) -> i32 {
     }
 }
 
-/// Every rank links with every other and checks whose inbox it gets.
+/// Checks that every rank links with every other and gets the right inbox.
 fn links(mut rank: Rank, me: u32) -> i32 {
     rank.hello();
     let size = rank.control.place().size;
@@ -170,7 +171,7 @@ fn links(mut rank: Rank, me: u32) -> i32 {
     while seen.len() + 1 < size as usize {
         let (message, descriptors) = loop {
             let received = rank.receive();
-            // Others may be done already.
+            // Other ranks may have ended already.
             if !matches!(received.0, FromLauncher::Finished { .. }) {
                 break received;
             }
@@ -207,7 +208,7 @@ fn all_ranks_have_the_profile_of_their_launcher() {
     std::fs::write(&path, measured.to_text()).unwrap();
     for (value, profile) in [(path.to_str().unwrap(), profile), ("built-in", Profile::built_in())] {
         let own = std::env::current_exe().unwrap();
-        // Ranks have the launcher's, whatever their own environment names.
+        // Ranks have the profile of the launcher, whatever their own environment names.
         let words = ["run", "-n", "2", "--env", "CANELE_PROFILE=/no/such", own.to_str().unwrap()];
         let args = [&words[..], &["--exact", "as_a_rank", "--ignored", "--nocapture"]].concat();
         let ended = start_with(&args, &[("TEST_ROLE", "profile"), ("CANELE_PROFILE", value)], b"").end();

@@ -1,4 +1,4 @@
-//! What is told of the counters of a running job's ranks.
+//! Reports on the counters of a running job's ranks.
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::{canele, kill, wait_until};
 
 #[test]
 fn counters_are_of_now_wherever_a_rank_comes_by_and_said_to_be_old_where_not() {
-    // With `poll` no rank writes counters without being asked, with `sleep` rank 1 must be woken to do it.
+    // With `poll` a rank writes counters only when asked; with `sleep` rank 1 must also be woken.
     for wait in ["poll", "sleep"] {
         let job = start_job(&["-n", "4", "--wait", wait], &["counted"], &[]);
         let pid = job.run.pid().to_string();

@@ -1,4 +1,5 @@
-//! A debugger finds the ranks of a job through the launcher, whose command has no symbols but those that are meant for it.
+//! A debugger finds the ranks of a job through the launcher, whose command has no symbols but those for
+//! debuggers.
 
 #[path = "../../mpi-abi/tests/support/mod.rs"]
 mod programs;
@@ -12,14 +13,14 @@ use support::hosts::{rsh, start_on};
 use support::ranks::{program, start_job, temporary_folder};
 use support::{Ended, kill, start_command, wait_until};
 
-/// Stops at each call of `MPIR_Breakpoint`, and says what the job has come to.
+/// Stops at each call of `MPIR_Breakpoint`, and prints the state of the job.
 const BEGIN: &str = "starti\nset var *(int *)&MPIR_being_debugged = 1\nbreak MPIR_Breakpoint\ncontinue\n";
-/// The last rank is looked at, again and again, until it waits for the launcher's welcome.
+/// Inspects the last rank again and again, until it waits for the launcher's welcome.
 const SEE_LAST_WAIT: &str = "eval \"shell for i in $(seq 100); do gdb -nx -batch -p %d -ex bt 2>&1 | grep introduce && exit; sleep 0.1; done\", \
      *(int *)($rank + 16)\n";
 const TELL_STATE: &str = "printf \"state %d\\n\", *(int *)&MPIR_debug_state\n";
 
-/// Returns true if gdb is there and may trace; where it may not the test is left out, and in CI a failure.
+/// Returns true if gdb is installed and may trace; otherwise the test is skipped, and fails in CI.
 fn has_debugger() -> bool {
     let output = Command::new("gdb").args(["-nx", "-batch", "-ex", "starti", "-ex", "kill", "true"]).output();
     let why = match output {
@@ -28,17 +29,17 @@ fn has_debugger() -> bool {
         Err(error) => format!("cannot be started here: {error}"),
     };
     assert!(std::env::var_os("CI").is_none(), "gdb is needed in CI, where .ci/run installs it: it {why}");
-    // Not captured, unlike what `eprintln!` prints.
+    // Test output of `eprintln!` is captured, this line is not.
     let _ = writeln!(std::io::stderr(), "SKIPPED: gdb {why}");
     false
 }
 
-/// A folder with what the tests of gdb need, removed with its owner.
+/// A folder with the files for the tests of gdb, removed when dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that is left is no failure.
+        // A folder that cannot be removed is no failure.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -54,7 +55,7 @@ impl Folder {
         path
     }
 
-    /// gdb with the command `ranks` of the guide.
+    /// Returns gdb with the command `ranks` of the guide.
     fn gdb(&self) -> Command {
         let guide = include_str!("../../../docs/debugging.md");
         let block = guide.split("```gdb\n").nth(1).and_then(|rest| rest.split("```").next());
@@ -64,7 +65,7 @@ impl Folder {
         gdb
     }
 
-    /// The command as it is installed.
+    /// Returns the command in its installed form, without symbols.
     fn stripped(&self) -> PathBuf {
         let stripped = self.0.join("canele");
         let mut strip = Command::new("strip");
@@ -73,7 +74,7 @@ impl Folder {
         stripped
     }
 
-    /// Runs `canele run WORDS` under gdb, which does what the script says.
+    /// Runs `canele run WORDS` under gdb with this script.
     fn run_under_gdb(&self, script: &str, words: &[&str]) -> Ended {
         let script = self.file("script.gdb", script);
         let mut gdb = self.gdb();
@@ -82,19 +83,19 @@ impl Folder {
     }
 }
 
-/// The lines that begin with a word, sorted.
+/// Returns the lines that begin with a word, sorted.
 fn lines_of<'a>(text: &'a str, first: &str) -> Vec<&'a str> {
     let mut lines: Vec<&str> = text.lines().filter(|line| line.starts_with(first)).collect();
     lines.sort_unstable();
     lines
 }
 
-/// The name of this host, by which jobs without named hosts call it.
+/// Returns the name of this host in jobs without named hosts.
 fn own_host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The table that gdb reads of a running launcher, once it has so many lines.
+/// Returns the table that gdb reads of a running launcher, once it has `ranks` lines.
 fn table_of(launcher: u32, ranks: usize) -> Vec<String> {
     let (folder, mut table) = (Folder::new(), Vec::new());
     wait_until("the table", || {
@@ -162,7 +163,7 @@ fn ranks_that_are_spawned_wait_too_and_join_the_table() {
     }
     let families = programs::compiled("families", &[programs::folder("programs/faults/families.c")]);
     let path = format!("LD_LIBRARY_PATH={}", programs::library().display());
-    // The program spawns two ranks three times; after the first time gdb stops no more.
+    // The program spawns two ranks three times; after the first time gdb no longer stops.
     let script = [BEGIN, "continue\nranks\n", SEE_LAST_WAIT, "delete\ncontinue\n"].concat();
     let words = ["-n", "1", "--env", &path, families.to_str().expect("a path of text"), "later"];
     let ended = Folder::new().run_under_gdb(&script, &words);
@@ -204,12 +205,12 @@ fn the_command_exports_nothing_but_what_debuggers_look_for() {
         "MPIR_proctable_size",
     ];
     assert!(wanted.iter().all(|name| names.iter().any(|other| other == name)), "{names:?}");
-    // Libraries of the system are bound to some names of theirs.
+    // Libraries of the system refer to some of its names.
     let others = names.iter().filter(|name| !name.starts_with("MPIR_") && !name.contains('@'));
     assert_eq!(others.count(), 0, "{names:?}");
 }
 
-/// The names that an executable defines for others.
+/// Returns the names that an executable defines for others.
 fn exported(program: &Path) -> Vec<String> {
     let output = Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(program).output();
     let text = String::from_utf8(output.expect("nm comes with the linker").stdout).unwrap();

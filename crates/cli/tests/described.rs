@@ -1,4 +1,5 @@
-//! What `scripts/install` puts beside the commands: man pages, completion and a modulefile, read by what reads them.
+//! Files that `scripts/install` puts beside the commands: man pages, completion and a modulefile, each read
+//! by its program.
 
 mod support;
 
@@ -8,7 +9,7 @@ use std::process::Command;
 
 use support::installation::{Installation, is_there, printed};
 
-/// A command that is ended by force when it takes far too long.
+/// Returns a command that is killed after a minute.
 fn within_a_minute(words: &[&str]) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "60"]).args(words);
@@ -72,7 +73,7 @@ fn man_pages_are_well_formed_and_show_options_and_examples() {
     }
     let shown = |name: &str| {
         let text = printed(&mandoc(&["-T", "utf8", "-O", "width=150"], &[name.to_owned()]));
-        // Bold letters are printed twice.
+        // man prints bold letters twice.
         let mut plain = String::new();
         for letter in text.chars() {
             match letter {
@@ -83,8 +84,7 @@ fn man_pages_are_well_formed_and_show_options_and_examples() {
         plain
     };
     let run = shown("canele-run.1");
-    for part in
-        ["--hostfile", "Which processors each rank may run on", "canele run -n 4 ./solver input.dat\n"]
+    for part in ["--hostfile", "Processors that each rank may run on", "canele run -n 4 ./solver input.dat\n"]
     {
         assert!(run.contains(part), "{part}: {run}");
     }

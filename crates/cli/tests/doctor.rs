@@ -1,4 +1,5 @@
-//! `canele doctor`: what it finds here, on hosts that are none or of another release, and between hosts, made so by stand-ins.
+//! `canele doctor`: findings on this machine, on hosts that do not answer or have another release, and
+//! between hosts, all made by stand-ins.
 
 mod support;
 
@@ -36,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-/// What was found, as `level what: value → remedy`, of the section of this name.
+/// Returns the findings of a section, as `level what: value → remedy`.
 fn findings(ended: &Ended, of: &str) -> Vec<String> {
     let report: Value = serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
     let sections = report["sections"].as_array().unwrap();
@@ -46,14 +47,14 @@ fn findings(ended: &Ended, of: &str) -> Vec<String> {
     let words = |finding: &Value| {
         let [level, what, value, remedy] =
             ["level", "what", "value", "remedy"].map(|name| text(finding, name));
-        // What is not as it should be comes with what to do.
+        // Each finding other than `ok` has a remedy.
         assert_eq!(level == "ok", remedy.is_empty(), "{finding}");
         format!("{level} {what}: {value} → {remedy}")
     };
     section["findings"].as_array().unwrap().iter().map(words).collect()
 }
 
-/// Asserts that one of the findings begins and goes on so.
+/// Asserts that one of the findings begins with `start` and contains all `parts`.
 #[track_caller]
 fn has(found: &[String], start: &str, parts: &[&str]) {
     let of_it = |line: &&String| line.starts_with(start) && parts.iter().all(|part| line.contains(part));
@@ -67,7 +68,7 @@ fn here(variables: &[(&str, &str)], words: &[&str]) -> Ended {
     start_with(&[&["doctor", "--json"], words].concat(), variables, b"").end()
 }
 
-/// `canele doctor --hosts HOSTS` through the remote shell that does `how`.
+/// Runs `canele doctor --hosts HOSTS` through the remote shell that does `how`.
 fn on(how: &str, hosts: &str, variables: &[(&str, &str)]) -> Ended {
     let rsh = rsh(how);
     start_with(&["doctor", "--json", "--hosts", hosts, "--rsh", &rsh], variables, b"").end()
@@ -137,12 +138,12 @@ fn other_implementations_in_the_way_are_named() {
     let found = findings(&ended, "this machine");
     assert_eq!(ended.code(), Some(1), "{found:#?}");
     has(&found, "remark LD_LIBRARY_PATH", &[&library, "canele run"]);
-    // The system may have one of its own.
+    // The path is compared, because the system may have a library of this name.
     let other = format!("{root}/libmpi.so.20");
     assert!(!found.iter().any(|line| line.contains(&other)), "{found:#?}");
     has(&found, "problem commands on PATH", &["mixed", &mpiexec, root]);
     has(&found, "remark variables", &["I_MPI_ROOT", "OMPI_MCA_btl"]);
-    // What cannot be loaded is passed over by the dynamic linker, with a line of its own.
+    // The dynamic linker skips a library that it cannot load, and prints a line of its own.
     let missing = format!("{root}/libmpi.so.20");
     let ended = here(&[("LD_PRELOAD", &missing)], &[]);
     has(&findings(&ended, "this machine"), "problem LD_PRELOAD", &[&missing, "unset LD_PRELOAD"]);
@@ -187,7 +188,7 @@ fn files_of_the_wheel_that_another_package_has_overwritten_are_named_with_that_p
     folder.file("mpiexec", "ours\n");
     folder.file("canele-command", "ours\n");
     let variables = [("PYTHONPATH", folder.0.to_str().unwrap())];
-    // Named twice, it is looked at twice.
+    // A library that is named twice is checked twice.
     let found =
         || findings(&here(&variables, &["--python", "python3", "--python", "python3"]), "this machine");
     let good = found();
@@ -209,7 +210,7 @@ fn files_of_the_wheel_that_another_package_has_overwritten_are_named_with_that_p
 
 #[test]
 fn hosts_that_answer_are_looked_at_and_reach_each_other() {
-    // Whatever a shell prints beside.
+    // Remote shells that print other text, too.
     for how in ["plain", "noisy", "between"] {
         let ended = on(how, "h0:2,h1:2", &[("CANELE_EAGER_BYTES", "4096")]);
         for host in ["h0", "h1"] {
@@ -236,7 +237,7 @@ fn hosts_that_do_not_answer_are_told_with_the_command_and_what_it_printed() {
         let parts = [&["shell", "doctor-host", "--rsh"], words].concat();
         has(&findings(&ended, "h1"), "problem reached", &parts);
     }
-    // One that answers is looked at, all the same.
+    // A host that answers is still checked.
     let ended = on("half", "h0:1,h1:1", &[]);
     has(&findings(&ended, "h0"), "ok version", &[]);
     has(&findings(&ended, "h1"), "problem reached", &["255"]);
@@ -246,7 +247,7 @@ fn hosts_that_do_not_answer_are_told_with_the_command_and_what_it_printed() {
 #[test]
 fn a_host_of_another_release_is_told_as_such() {
     let folder = Folder::new("doctor-release");
-    // One that knows no doctor, and one that has another version of everything.
+    // One release that has no doctor, and one whose versions all differ.
     let usage = "echo 'canele: unrecognized subcommand' >&2; exit 2";
     let older = format!("#!/bin/sh\n[ \"$1\" != --version ] || {{ echo canele 0.0.1; exit; }}\n{usage}\n");
     let newer = "#!/bin/sh\nread request\necho 'canele-doctor {\"version\":9999,\"release\":\"7.0.0\",\"identity\":1,\
@@ -288,7 +289,7 @@ fn wrong_usage_is_refused() {
     }
 }
 
-/// `canele doctor` on the hosts of a cluster.
+/// Runs `canele doctor` on the hosts of a cluster.
 fn on_cluster(cluster: &Cluster, variables: &[(&str, &str)]) -> Ended {
     let rsh = cluster.remote_shell();
     let words = ["doctor", "--json", "--hosts", "h0:1,h1:1", "--rsh", &rsh];
@@ -306,7 +307,7 @@ fn rails_between_namespaces_are_found_and_those_that_lead_nowhere_named() {
         let address = format!("10.77.{}.2", number + 1);
         has(&between, "ok rail tcp", &[rail, &address, "2 of 2 ways"]);
     }
-    // What is sent over one of them vanishes: the others do.
+    // Packets over one of the interfaces vanish; the others still work.
     assert!(cluster.does(&["swallow", "rb0"]).status.success());
     let between = findings(&on_cluster(&cluster, &[]), "between hosts");
     has(
@@ -315,7 +316,7 @@ fn rails_between_namespaces_are_found_and_those_that_lead_nowhere_named() {
         &["rb0", "h0 does not reach h1", "10.77.2.2: no answer within", "h1 does not reach h0"],
     );
     has(&between, "ok rail tcp", &["ra0"]);
-    // Of those that may be used it is the only one.
+    // It is the only interface that may be used.
     let ended = on_cluster(&cluster, &[("CANELE_RAILS", "rb0")]);
     assert_eq!(ended.code(), Some(1));
     let between = findings(&ended, "between hosts");

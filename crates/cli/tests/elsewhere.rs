@@ -1,5 +1,5 @@
-//! Regions, puts and mailboxes among ranks of two hosts: in network namespaces with three rails, skipped visibly where there can
-//! be none, and on this machine alone.
+//! Regions, puts and mailboxes among ranks of two hosts: in network namespaces with three rails, skipped with
+//! a message if there can be none, and on this machine alone.
 
 #[path = "../../canele/tests/launch/mod.rs"]
 mod launch;
@@ -20,7 +20,7 @@ fn start(cluster: &Cluster, hosts: &str, options: &[&str], words: &[&str]) -> Ru
     cluster.start(hosts, options, &[&[program.as_str()], &words[1..]].concat())
 }
 
-/// Every pair of ranks put, read and counted.
+/// Checks that every pair of ranks put, read and counted.
 fn assert_whole(ended: &Ended, pairs: u32) {
     assert_eq!(ended.code(), Some(0), "{}", ended.error);
     assert_eq!(ended.lines(), [format!("{pairs} pairs on different hosts")]);
@@ -86,7 +86,7 @@ fn mailboxes_hold_their_depth_whatever_the_hosts_of_their_posters() {
     let Some(cluster) = Cluster::up() else { return };
     for mode in ["many", "depth", "full", "long"] {
         for hosts in ["h0:2,h1:2", "h0:1,h1:1"] {
-            // Each post and each count is a round trip here, of more threads than there are processors.
+            // Each post and each count takes a round trip, and there are more threads than processors.
             let ended = start(&cluster, hosts, &[], &["mailbox_check", mode, "150"]).end();
             assert_eq!(ended.code(), Some(0), "{mode} on {hosts}: {}", ended.error);
         }
@@ -122,7 +122,7 @@ fn a_poster_of_another_host_that_dies_leaves_no_slot_taken() {
     for micros in ["0", "1000", "100000"] {
         let words = ["mailbox_check", "dead", micros];
         let ended = start(&cluster, "h0:2,h1:1", &["--on-failure", "continue"], &words).end();
-        // The data of a message that is lost with its poster is told of too.
+        // The error also reports the data of a message that is lost with its sender.
         let told = ended.lines().iter().any(|line| ["told 1", "told 2", "told 3"].contains(line));
         assert!(told, "after {micros} µs: {:?}\n{}", ended.lines(), ended.error);
         assert!(ended.error.contains("rank 2") && !ended.error.contains("rank 0"), "{}", ended.error);

@@ -1,6 +1,8 @@
-//! `docs/errors.md` has a row for each text of the error types, and says of each what to do. With `CANELE_UPDATE=1` it is written anew.
+//! `docs/errors.md` has a row for each text of the error types, with a remedy. `CANELE_UPDATE=1` writes it
+//! anew.
 //!
-//! `errors.tsv` beside this file says of each error where a user meets it and what to do. Texts and meanings come from the sources.
+//! `errors.tsv` in this folder has for each error the place where a user meets it and the remedy. Texts and
+//! meanings come from the sources.
 
 mod support;
 
@@ -13,7 +15,7 @@ use support::error_sources::{ErrorText, check_reading, classes, error_texts, exc
 
 const PAGE: &str = "docs/errors.md";
 
-/// The parts of the page, by the words of `errors.tsv`. Rows of `none` are of errors that no user sees.
+/// The parts of the page, by the words of `errors.tsv`. No user sees the errors of rows `none`.
 const PARTS: [(&str, &str); 11] = [
     ("start", "Start of a job"),
     ("end", "While a job runs, and at its end"),
@@ -71,7 +73,7 @@ fn rows() -> Vec<ErrorRow> {
     lines.map(row).collect()
 }
 
-/// All errors of the sources by their keys.
+/// Returns all errors of the sources by their keys.
 fn of_sources() -> BTreeMap<String, ErrorText> {
     let mut found = Vec::new();
     for krate in CRATES {
@@ -87,7 +89,7 @@ fn of_sources() -> BTreeMap<String, ErrorText> {
     by_key
 }
 
-/// The row with text and meaning of the sources where the file has none.
+/// Returns the row with text and meaning of the sources if the file has none.
 fn completed(mut row: ErrorRow, errors: &BTreeMap<String, ErrorText>) -> ErrorRow {
     if let Some(error) = errors.get(&row.source) {
         row.text = error.text.clone();
@@ -98,7 +100,7 @@ fn completed(mut row: ErrorRow, errors: &BTreeMap<String, ErrorText>) -> ErrorRo
     row
 }
 
-/// The page as the sources and the rows have it.
+/// Returns the page that follows from the sources and the rows.
 fn page() -> String {
     let errors = of_sources();
     let rows: Vec<ErrorRow> = rows().into_iter().map(|row| completed(row, &errors)).collect();
@@ -110,7 +112,7 @@ fn page() -> String {
         }
         text
     };
-    // A reader looks for words, and not for what a program puts before them.
+    // A reader searches for words, so the order ignores signs before them.
     let order = |row: &ErrorRow| row.text.trim_start_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     for (part, title) in PARTS {
         let mut of_part: Vec<&ErrorRow> = rows.iter().filter(|row| row.part == part).collect();

@@ -1,4 +1,4 @@
-//! A rank whose memory is corrupted scribbles on what it sends to another: who is told, and what goes on.
+//! A rank with corrupted memory sends wrong data to another: the reports, and the ranks that go on.
 
 mod support;
 

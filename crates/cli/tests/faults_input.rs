@@ -1,4 +1,4 @@
-//! Wrong environments, settings and calls: each is refused in words that say what to change.
+//! Wrong environments, settings and calls: the error says what to change.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::process::Command;
 use support::ranks::{program, start_job, succeeds};
 use support::{Ended, canele};
 
-/// The test program without a launcher, with one variable set.
+/// Runs the test program without a launcher, with one variable set.
 fn alone(words: &[&str], variable: (&str, &str)) -> (Option<i32>, String) {
     let output = Command::new(program()).args(words).envs([variable]).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -26,10 +26,10 @@ fn a_program_started_by_another_systems_launcher_refuses_to_be_alone() {
         let (code, error) = alone(&["idle"], variable);
         assert_eq!(code, Some(1), "{variable:?}: {error}");
         assert!(error.contains(variable.0) && error.contains("canele run"), "{error}");
-        // Inside such an allocation our own launcher does its work.
+        // Canelé's own launcher works inside such an allocation.
         succeeds(&["-n", "2"], &["idle"], &[variable]);
     }
-    // Of a batch script, which is one process.
+    // The step of a batch script is one process.
     assert_eq!(alone(&["idle"], ("SLURM_NTASKS", "2")).0, Some(0));
 }
 
@@ -64,7 +64,7 @@ fn ranks_whose_settings_differ_where_they_must_agree_are_refused() {
         ("CANELE_PAYLOAD_RING_BYTES", "65536", "2097152"),
     ] {
         let setting = format!("{name}={one}");
-        // Both wait for each other, so that only the launcher can end it.
+        // The ranks wait for each other, so only the launcher can end the job.
         let words = ["run", "-n", "1", &program, "exchange", "1000", ":", "-n", "1"];
         let ended = canele(&[&words[..], &["env", &setting, &program, "exchange", "1000"]].concat());
         assert_eq!(ended.code(), Some(1), "{ended:?}");
@@ -74,11 +74,11 @@ fn ranks_whose_settings_differ_where_they_must_agree_are_refused() {
                  all ranks of a job must have the same; ending the job\n"
             )
         };
-        // Who comes first decides.
+        // The error names the rank that arrives first.
         let texts = [says(1, one, 0, other), says(0, other, 1, one)];
         assert!(texts.contains(&ended.error), "{ended:?}");
     }
-    // Where they need not agree they may differ.
+    // Settings that need not agree may differ.
     let words = ["run", "-n", "1", &program, "idle", ":", "-n", "1", "env", "CANELE_SPIN_NS=1000"];
     assert_eq!(canele(&[&words[..], &[&program, "idle"]].concat()).code(), Some(0));
 }
@@ -92,7 +92,7 @@ fn a_place_that_makes_no_sense_is_refused() {
     }
 }
 
-/// Runs a job each of whose ranks can open `free` descriptors beside those that it inherits, whatever those are.
+/// Runs a job whose ranks can each open `free` descriptors beside the inherited ones.
 fn all_to_all_with_free_descriptors(free: u32, ranks: &str) -> Ended {
     let script = format!(
         "free=0; n=0; while [ $free -lt {free} ]; do [ -h /proc/$$/fd/$n ] || free=$((free + 1)); n=$((n + 1)); done; \
@@ -104,7 +104,7 @@ fn all_to_all_with_free_descriptors(free: u32, ranks: &str) -> Ended {
 
 #[test]
 fn too_few_descriptors_are_said_to_be_that() {
-    // What a rank opens for itself takes all of them.
+    // A rank needs all of these descriptors for itself.
     let ended = all_to_all_with_free_descriptors(2, "3");
     assert_eq!(ended.code(), Some(1), "{}", ended.error);
     assert!(
@@ -116,7 +116,7 @@ fn too_few_descriptors_are_said_to_be_that() {
 
 #[test]
 fn links_in_memory_keep_no_descriptor() {
-    // Enough for what a rank opens for itself and for a message of inboxes, fewer than it has links.
+    // Enough descriptors for a rank itself and for a message of inboxes, but fewer than it has links.
     let ended = all_to_all_with_free_descriptors(36, "40");
     assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
 }

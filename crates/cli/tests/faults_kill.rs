@@ -1,4 +1,4 @@
-//! Ranks killed at any moment of their traffic: what is left of the job, and what the survivors lose.
+//! Ranks killed at any moment of their traffic: the remains of the job, and the losses of the survivors.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::ranks::{FaultJob, program, setting, start_job, succeeds};
 use support::{kill, killed_by, start_shell, state, wait_until};
 
-/// Numbers without pattern.
+/// Random numbers.
 struct Random(u64);
 
 impl Random {
@@ -21,7 +21,7 @@ impl Random {
 const RANKS: u32 = 4;
 const SINGLE_COPIES: [&str; 3] = ["both", "always", "auto"];
 
-/// Kills a rank at a random moment, in its start too.
+/// Kills a rank at a random moment, also during its start.
 fn kill_one(job: &FaultJob, victim: u32, after: Duration) {
     let pid = job.wait_for_rank(victim);
     std::thread::sleep(after);
@@ -37,7 +37,7 @@ fn kills_at_any_moment_leave_nothing_and_are_named() {
         let (victim, after) = (random.below(RANKS.into()) as u32, Duration::from_millis(random.below(80)));
         let wait = ["adaptive", "poll", "sleep"][random.below(3) as usize];
         let on_failure = if survive { "continue" } else { "stop" };
-        // Long messages go through rings, or are copied by the receiver, or by both ends.
+        // Long messages go through rings, or the receiver or both ends copy them.
         let single_copy = SINGLE_COPIES[n as usize % SINGLE_COPIES.len()];
         let options = ["-n", "4", "--wait", wait, "--on-failure", on_failure];
         let job = start_job(&options, &["exchange", "1000"], &[("CANELE_SINGLE_COPY", single_copy)]);
@@ -120,7 +120,7 @@ fn a_stopped_rank_is_not_dead() {
     }
 }
 
-/// A rank that is stopped may hold a piece of a message that both ends copy.
+/// A stopped rank may hold a piece of a message that both ends copy.
 #[test]
 fn ranks_stopped_amid_copies_by_both_ends_go_on_and_no_byte_is_wrong() {
     let mut random = Random(setting("FAULT_SEED", 1));
@@ -166,17 +166,18 @@ fn ranks_and_launcher_killed_together_leave_nothing() {
     }
 }
 
-/// Below a shell no signal of the kernel's reaches a rank whose supervisor dies: it finds out itself, asleep or not.
+/// Below a shell no signal of the kernel reaches a rank whose supervisor dies: the rank finds it out itself,
+/// asleep or not.
 #[test]
 fn ranks_below_a_shell_end_when_launcher_and_supervisor_are_killed_together() {
     for wait in ["adaptive", "sleep", "poll"] {
         let script = format!("{} exchange 1000; :", program());
         let run = start_shell(&["-n", "3", "--wait", wait], &script);
         let ranks = run.wait_for(3, "fault");
-        // The others wait for this one.
+        // The other ranks wait for this one.
         kill("STOP", ranks[0]);
         wait_until("the rank to stop", || state(ranks[0]) == 'T');
-        // Or the launcher would do the supervisor's work between the two.
+        // Otherwise the launcher would do the supervisor's work between the two kills.
         kill("STOP", run.pid());
         wait_until("the launcher to stop", || state(run.pid()) == 'T');
         kill("KILL", run.wait_for(1, "rank-supervisor")[0]);
@@ -184,7 +185,7 @@ fn ranks_below_a_shell_end_when_launcher_and_supervisor_are_killed_together() {
         wait_until("the end of the ranks that wait", || {
             !run.processes().iter().any(|pid| ranks[1..].contains(pid))
         });
-        // The stopped rank, and children that ranks have left without a parent.
+        // The stopped rank, and children of ranks that have lost their parent.
         for pid in run.processes() {
             let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).output();
         }

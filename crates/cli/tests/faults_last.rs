@@ -1,4 +1,4 @@
-//! The last rank of a job waits for messages from any rank, and no other is left.
+//! The last living rank of a job waits for messages from any rank.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Too much of everything: floods, threads, forks, ranks, and too little memory. All traffic stays exact.
+//! Overload: floods, threads, forks, ranks, and too little memory. All messages stay exact.
 
 mod support;
 
@@ -93,7 +93,7 @@ fn a_region_larger_than_memory_is_refused_naming_both_sizes() {
     }
 }
 
-/// A memory control group with a limit; removed when dropped. `None`: not allowed here.
+/// A memory control group with a limit; removed when dropped. `None` if it is not allowed here.
 struct Group(PathBuf);
 
 impl Group {
@@ -114,18 +114,19 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Empty by now; if not, an empty folder in a virtual file system is left.
+        // The group is empty by now; otherwise an empty folder stays in a virtual file system.
         let _ = std::fs::remove_dir(&self.0);
     }
 }
 
-/// Runs four ranks with the largest rings in a group of `limit` bytes: how the command ended, and what it said.
+/// Runs four ranks with the largest rings in a group of `limit` bytes; returns the exit status and the error
+/// output.
 fn run_in_group(limit: u64) -> Option<(Option<i32>, String)> {
     let group = Group::new(limit).or_else(|| {
         eprintln!("SKIPPED: no memory control group can be made here");
         None
     })?;
-    // The shell moves itself, so that everything below it counts.
+    // The shell moves itself into the group, so all processes below it count.
     let script = format!("echo $$ > {}/cgroup.procs && exec \"$0\" \"$@\"", group.0.display());
     let (canele, fault) = (env!("CARGO_BIN_EXE_canele"), program());
     let output = Command::new("sh")
@@ -139,14 +140,14 @@ fn run_in_group(limit: u64) -> Option<(Option<i32>, String)> {
 
 #[test]
 fn rings_that_do_not_fit_in_the_control_group_are_refused_naming_both_sizes() {
-    // The beginning of one ring alone is larger than what is left of this.
+    // The beginning of one ring alone is larger than the rest of this memory.
     let Some((code, error)) = run_in_group(24 * MIB) else { return };
     assert_eq!(code, Some(1), "{error}");
     assert!(error.contains("20975616") && error.contains("bytes of memory are available"), "{error}");
     assert!(error.contains("cannot be reached"), "{error}");
 }
 
-/// Most links do not fit, and those who ask at once are not told alike that there is room.
+/// Most links do not fit; ranks that ask at once must not all be told that there is room.
 #[test]
 fn ranks_that_fill_the_control_group_together_are_refused_and_none_is_killed() {
     let Some((code, error)) = run_in_group(150 * MIB) else { return };
@@ -155,7 +156,7 @@ fn ranks_that_fill_the_control_group_together_are_refused_and_none_is_killed() {
     assert!(!error.contains("signal") && !error.contains("Bus error"), "{error}");
 }
 
-/// The beginnings of all rings fit, and little more.
+/// The beginnings of all rings fit, with little memory left.
 #[test]
 fn rings_that_cannot_grow_in_the_control_group_stay_usable() {
     let Some((code, error)) = run_in_group(330 * MIB) else { return };

@@ -1,4 +1,4 @@
-//! Processes that are started by others, killed at any moment: what is left of the job.
+//! Jobs with spawned processes, killed at any moment: nothing of the job is left.
 
 #[path = "../../mpi-abi/tests/support/mod.rs"]
 mod programs;
@@ -20,7 +20,7 @@ fn program() -> &'static Path {
     PROGRAM.get_or_init(|| compiled("families", &[folder("programs/faults/families.c")]))
 }
 
-/// The command that runs it with these words.
+/// Returns the command that runs the program with these words.
 fn command(words: &[&str]) -> Vec<String> {
     let path = format!("LD_LIBRARY_PATH={}", library().display());
     let program = program().to_str().expect("a path of text").to_owned();
@@ -34,12 +34,12 @@ fn job(options: &[&str], words: &[&str]) -> Run {
     start(&[&["run", "--timeout", "1000"], options, &command[..]].concat())
 }
 
-/// The program without a launcher, which it starts itself.
+/// Runs the program without a launcher; it starts one itself.
 fn alone(on_failure: &str, words: &[&str]) -> Run {
     start_alone(program(), words, ("CANELE_ON_FAILURE", on_failure))
 }
 
-/// A program without a launcher, with a variable.
+/// Starts a program without a launcher, with a variable.
 fn start_alone(program: &Path, words: &[&str], (name, value): (&str, &str)) -> Run {
     let launcher = Path::new(env!("CARGO_BIN_EXE_canele")).parent().expect("it lies in a folder").to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -49,13 +49,13 @@ fn start_alone(program: &Path, words: &[&str], (name, value): (&str, &str)) -> R
     start_command(command.env(name, value), b"")
 }
 
-/// The name of a process; empty if it has ended.
+/// Returns the name of a process; empty if it has ended.
 fn name_of(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.trim_end().to_owned()
 }
 
-/// The process of a rank, once its program runs.
+/// Returns the process of a rank, once its program runs.
 fn wait_for_rank(run: &Run, rank: u32) -> u32 {
     let entry = format!("CANELE_RANK={rank}");
     let mut found = None;
@@ -87,7 +87,7 @@ fn a_parent_or_a_child_that_is_killed_ends_the_job() {
         let pid = wait_for_rank(&run, victim);
         std::thread::sleep(after);
         kill("KILL", pid);
-        // Nothing is left of it: that is looked for at its end.
+        // The end of a run checks that no process is left.
         let ended = run.end_within(Duration::from_secs(60));
         let what = format!("kill {n}: rank {victim} after {after:?}: {ended:?}");
         assert_eq!(ended.code(), Some(137), "{what}");
@@ -107,7 +107,7 @@ fn where_the_job_goes_on_the_other_side_is_told_of_the_dead() {
         let ended = run.end_within(Duration::from_secs(60));
         let what = format!("kill {n}: rank {victim} after {after:?}: {ended:?}");
         assert_eq!(ended.code(), Some(137), "{what}");
-        // All others come to their end: whatever they waited for has failed.
+        // All other ranks end: the operations that they wait for have failed.
         assert!(ended.lines().iter().all(|line| *line == "told" || *line == "alone"), "{what}");
     }
 }
@@ -120,18 +120,18 @@ fn a_program_that_was_started_alone_and_is_killed_ends_its_children() {
         kill("KILL", run.pid());
         let ended = run.end_within(Duration::from_secs(60));
         assert_eq!(killed_by(&ended), Some(9), "{}", ended.error);
-        // All children come to their end: whatever they waited for has failed, MPI_Init too.
+        // All children end: the operations that they wait for have failed, MPI_Init too.
         assert!(ended.lines().iter().all(|line| *line == "told"), "{ended:?}");
         assert!(ended.error.contains("rank 0 was killed by signal 9 (Killed)"), "{}", ended.error);
     }
 }
 
-/// It asks whether a message has come, and never waits.
+/// The parent polls for a message, and never waits.
 #[test]
 fn a_program_that_was_started_alone_and_polls_ends_when_its_launcher_is_killed() {
     for words in ["tests", "probes"] {
         let run = alone("continue", &[words]);
-        // A launcher that is killed before makes the spawn fail.
+        // If the launcher is killed earlier, the spawn fails.
         wait_until("a parent that polls", || name_of(run.pid()) == "polling");
         kill("KILL", run.wait_for(1, "canele")[0]);
         let ended = run.end_within(Duration::from_secs(60));
@@ -144,7 +144,7 @@ fn a_program_that_was_started_alone_and_polls_ends_when_its_launcher_is_killed()
     }
 }
 
-/// The parent has the profile of the launcher, which compares what all ranks must have alike.
+/// The parent gets the profile of its launcher, which checks that all ranks have equal settings.
 #[test]
 fn a_program_that_was_started_alone_gets_the_profile_of_its_launcher() {
     let spawns = compiled("spawn", &[folder("programs/spawn.c")]);
@@ -181,7 +181,7 @@ fn how_a_program_that_was_started_alone_ends_after_it_has_finalised_is_no_failur
     assert_eq!((killed_by(&ended), lines, ended.error.as_str()), (Some(9), vec!["child", "parent"], ""));
 }
 
-/// The processes of a job that run the program or start and hold those, the launcher among them.
+/// Returns all processes of a job, the launcher among them.
 fn all_of(run: &Run) -> Vec<u32> {
     let mut all = run.processes();
     all.push(run.pid());
@@ -189,14 +189,14 @@ fn all_of(run: &Run) -> Vec<u32> {
     all
 }
 
-/// Parents spawn children, are connected with them by ports, part and spawn others, until a process is killed at any moment: one of theirs, the
-/// launcher or its supervisor.
+/// Parents spawn children, connect to them by ports, disconnect, and spawn others. At any moment a process is
+/// killed: one of theirs, the launcher or its supervisor.
 #[test]
 fn nothing_is_left_of_a_job_that_spawns_when_any_process_of_it_is_killed() {
     let mut random = Random(setting("FAULT_SEED", 11));
     for n in 0..setting("FAULT_KILLS", 10) {
         let goes_on = random.below(2) == 1;
-        // Where the job goes on a rank may accept connections for ever.
+        // If the job goes on, a rank may accept connections for ever.
         let (options, how) = match goes_on {
             true => (&["-n", "2", "--on-failure", "continue"][..], "quiet-storm"),
             false => (&["-n", "2"][..], "storm"),
@@ -207,7 +207,7 @@ fn nothing_is_left_of_a_job_that_spawns_when_any_process_of_it_is_killed() {
         let all = all_of(&run);
         let victim = all[random.below(all.len() as u64) as usize];
         let (name, launcher) = (std::fs::read_to_string(format!("/proc/{victim}/comm")), run.pid());
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = Command::new("kill").args(["-KILL", &victim.to_string()]).output();
         let ended = run.end_within(Duration::from_secs(60));
         let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
@@ -219,7 +219,7 @@ fn nothing_is_left_of_a_job_that_spawns_when_any_process_of_it_is_killed() {
 #[test]
 fn children_of_children_outlive_their_parents_and_the_job_ends_with_the_last() {
     let ended = job(&["-n", "1"], &["outlived"]).end_within(Duration::from_secs(60));
-    // The order in which their output is read is not said.
+    // The order of the two processes' output is not defined.
     let mut lines = ended.lines();
     lines.sort_unstable();
     assert_eq!((ended.code(), lines), (Some(0), vec!["child", "parent"]), "{}", ended.error);

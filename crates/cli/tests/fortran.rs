@@ -1,4 +1,4 @@
-//! `mpifort`: the modules are compiled once for each compiler, and what keeps it from that is told.
+//! `mpifort`: it compiles the modules once for each compiler, and reports errors of that.
 
 mod support;
 
@@ -13,7 +13,7 @@ use support::installation::{Installation, printed};
 
 const COMPILING: &str = "compiling the modules mpi and mpi_f08 for GNU Fortran";
 
-/// A compiler that notes its words in `log`, one line for each run, then goes on as `script` says.
+/// Makes a compiler that logs its arguments in `log`, one line for each run, then goes on as `script` says.
 fn logging_compiler(here: &Installation, script: &str) -> String {
     let log = here.path("log");
     let (file, log) = (here.path("compiler"), log.display());
@@ -22,7 +22,7 @@ fn logging_compiler(here: &Installation, script: &str) -> String {
     format!("-fc={}", file.display())
 }
 
-/// How many sources of modules a logging compiler has compiled.
+/// Returns how many sources of modules a logging compiler has compiled.
 fn compiled(here: &Installation) -> usize {
     let log = fs::read_to_string(here.path("log")).unwrap_or_default();
     log.lines().filter(|line| line.contains("-fPIC")).count()
@@ -100,14 +100,14 @@ fn options_that_change_kinds_have_modules_of_their_own() {
     let log = fs::read_to_string(here.path("log")).unwrap();
     let with_option = log.lines().filter(|line| line.contains("-fPIC") && line.contains("-fdefault-real-8"));
     assert_eq!(with_option.count(), all_sources());
-    // Where an INTEGER has eight bytes, the sources are others.
+    // With INTEGER of eight bytes, the sources differ.
     assert_ne!(modules(&here, &[&compiler, "-fdefault-integer-8"]), plain);
     let refused = run(&here, "mpifort", &[&compiler, "-c", "part.f90", "-finteger-4-integer-8"]);
     assert!(
         !refused.status.success()
             && told(&refused).contains("-finteger-4-integer-8 makes C's int eight bytes long, too")
     );
-    // Another name of one compiler.
+    // A second name of the same compiler.
     std::os::unix::fs::symlink(here.path("compiler"), here.path("other")).unwrap();
     assert_eq!(modules(&here, &[&format!("-fc={}", here.path("other").display())]), plain);
 }
@@ -160,7 +160,7 @@ fn a_compiler_that_is_not_there_is_named() {
     let error = told(&output.unwrap());
     let others = "the compiler gfortran (nor is there flang, flang-new, ifx, nvfortran): ";
     assert!(error.contains(others) && error.contains(remedy), "{error}");
-    // A wrapper that is named as its own compiler.
+    // A wrapper whose compiler is the wrapper itself.
     let wrapper = format!("-fc={}", here.path("bin/mpifort").display());
     let error = told(&run(&here, "mpifort", &[&wrapper, "-c", "a.f90"]));
     assert!(error.contains("started this one as its compiler"), "{error}");
@@ -195,7 +195,7 @@ fn where_no_home_can_be_written_to_a_temporary_folder_is_taken_and_told() {
         let text = told(&output);
         let is_told = text.contains("the modules are kept in ") && text.contains("set XDG_CACHE_HOME");
         assert!(text.contains(says) && is_told != says.is_empty() && text.contains(COMPILING), "{text}");
-        // The next one finds them, and says nothing.
+        // The next run finds the modules, and prints nothing.
         assert_eq!(told(&with(cache, home, "tmp")), "");
         fs::remove_dir_all(here.path("tmp")).unwrap();
         fs::create_dir(here.path("tmp")).unwrap();
@@ -234,7 +234,7 @@ fn a_wrapper_that_is_killed_keeps_no_other_from_compiling() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(names(&folder).iter().any(|name| name.contains(".new.")));
-    // Its compiler lives still.
+    // The killed wrapper's compiler still runs.
     printed(&run(&here, "mpifort", &[&compiler, "-c", "part.f90"]));
     let left = names(&folder);
     assert_eq!(left.len(), 2, "{left:?}");
@@ -248,7 +248,8 @@ fn procedures_of_a_profiling_library_replace_those_of_the_archive() {
         return;
     }
     let here = Installation::complete("fortran profiled");
-    // In an object of its own, or beside the program, which pulls the archive's object with both procedures.
+    // The tool is in an object of its own, or beside the program, which pulls the archive's object with both
+    // procedures.
     let tool =
         "subroutine MPI_Init(error)\n  integer :: error\n  print *, 'tool'\n  error = 0\nend subroutine\n";
     let program = "program main\n  include 'mpif.h'\n  integer :: error\n  external :: MPI_Init, MPI_Finalize\n  call MPI_Init(error)\n\

@@ -1,4 +1,4 @@
-//! What build systems get of `mpifort`: answers, files for pkg-config, and programs by CMake and Meson.
+//! `mpifort` in build systems: answers, files for pkg-config, and programs by CMake and Meson.
 
 mod support;
 
@@ -16,7 +16,7 @@ fn build_systems_get_their_answers() {
     }
     let here = Installation::complete("fortran");
     let output = run(&here, "mpifort", &["-show"]);
-    // CMake takes both streams for the answer.
+    // CMake reads both streams as the answer.
     assert_eq!(told(&output), "");
     let folder = modules(&here, &[]);
     assert!(folder.starts_with(here.path("cache/canele/fortran")) && folder.join("mpi.mod").is_file());

@@ -234,7 +234,7 @@ fn a_reader_that_does_not_read_holds_the_ranks_up_and_no_memory() {
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kilobytes < 50_000, "the launcher holds {kilobytes} KB");
-    // Without a reader the launcher ends as any program in a pipe.
+    // Without a reader the launcher ends like any program in a pipe.
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
 }
@@ -275,7 +275,7 @@ fn two_jobs_share_hosts_without_knowing_each_other() {
     }
 }
 
-/// Every rank reserves as much of its inbox as in a job of its host alone.
+/// Every rank reserves as much of its inbox as in a job on its host alone.
 #[test]
 fn inboxes_are_as_large_as_the_ranks_of_their_host_make_them() {
     let program = support::ranks::example("connect_all");

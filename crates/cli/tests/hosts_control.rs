@@ -1,7 +1,7 @@
-//! What ranks of different hosts learn from and of each other through the launcher.
+//! Messages of ranks of different hosts to and through the launcher.
 //!
-//! The ranks are this test program itself, started again to run the one (ignored) test [`as_a_rank`], which
-//! does what the variable `TEST_ROLE` says.
+//! The ranks are this test program itself, started again to run the one (ignored) test [`as_a_rank`]. The
+//! variable `TEST_ROLE` selects its part.
 
 mod support;
 
@@ -56,7 +56,7 @@ impl Rank {
         self.hear_all().0
     }
 
-    /// The same with its descriptors.
+    /// Returns the next message that does not report a finished rank, with its descriptors.
     fn hear_all(&mut self) -> MessageWithDescriptors {
         loop {
             let message = self.control.receive(Some(Instant::now() + LIMIT)).unwrap().expect("an answer");
@@ -76,7 +76,7 @@ impl Rank {
         }
     }
 
-    /// Opens an inbox and tells where this rank would listen.
+    /// Opens an inbox, and sends it and addresses of this rank to the launcher.
     fn listen(&self, size: u32) {
         let rail = Shm::open(Number(self.rank), 0..size, 64, 0, 0).unwrap();
         self.control.send(&ToLauncher::Inbox { settings: Vec::new() }, &[rail.inbox_fd()]).unwrap();
@@ -116,14 +116,15 @@ fn act(role: &str, rank: &mut Rank, job: &JobInfo) {
     }
 }
 
-/// No process shows the key in its command line or environment, and none but ranks gets it in a file.
+/// Checks that no process shows the key in its command line or environment, and that only ranks get it in a
+/// file.
 fn hidden(key: &[u8; 32]) {
     let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         for file in ["cmdline", "environ"] {
             let bytes = std::fs::read(entry.path().join(file)).unwrap_or_default();
             let shows = |what: &[u8]| bytes.windows(what.len()).any(|window| window == what);
-            // Half of it would be too much.
+            // Half of the key would be too much.
             assert!(!shows(&key[..16]) && !shows(&hex.as_bytes()[..32]), "{:?}", entry.path());
         }
     }
@@ -145,7 +146,7 @@ fn ranks_of_all_hosts_have_the_profile_of_their_launcher() {
     }
 }
 
-/// Each rank publishes a name and finds those of all; a name is taken once in the whole job.
+/// Publishes a name and finds the names of all ranks; a name exists once in the whole job.
 fn names(rank: &mut Rank, me: u32) {
     let large = vec![me as u8; 30_000];
     rank.say(&ToLauncher::Publish { name: format!("of {me}"), value: large });
@@ -176,9 +177,9 @@ fn names(rank: &mut Rank, me: u32) {
     println!("the name is of {owner}");
 }
 
-/// Ranks of the same host get each other's inbox, those of the other host each other's addresses.
+/// Checks that ranks of one host get each other's inbox, and ranks of different hosts each other's addresses.
 fn reach(rank: &mut Rank, me: u32, size: u32) {
-    // Half of them ask before they can be reached.
+    // Half of the ranks ask before they can be reached.
     if me % 2 == 1 {
         rank.listen(size);
     }

@@ -1,4 +1,4 @@
-//! How jobs on several hosts end: failures, kills of any process, hosts that fall silent. All hosts are this machine.
+//! Ends of jobs on several hosts: failures, kills of any process, silent hosts. All hosts are this machine.
 
 mod support;
 
@@ -51,7 +51,7 @@ fn when_an_agent_is_killed_its_host_is_lost_and_everything_ends() {
         kill("KILL", wait_on_host(&run, "h1", 1, "canele")[0]);
         let ended = run.end();
         assert_eq!(ended.code(), Some(1), "{how}");
-        // The shell may have said something about it, too, and the agent's supervisor, in any order.
+        // The shell and the agent's supervisor may report it, too, in any order.
         let text = "canele: host h1 was lost with ranks 2-3: its remote shell ";
         assert!(ended.error.contains(text) && ended.error.contains("; ending the job\n"), "{}", ended.error);
     }
@@ -87,7 +87,7 @@ fn with_continue_the_ranks_of_other_hosts_outlive_a_supervisor() {
     let run = start_on_with("between", TWO, &options, &["sh", "-c", script], &variables, b"");
     wait_on_host(&run, "h1", 4, "sleep");
     kill("KILL", wait_on_host(&run, "h1", 1, "rank-supervisor")[0]);
-    // The agent there ends what the supervisor held, and then itself.
+    // The agent there ends the supervisor's processes, and then itself.
     wait_on_host(&run, "h1", 0, "sleep");
     wait_on_host(&run, "h1", 0, "canele");
     std::fs::remove_file(&file).unwrap();
@@ -121,12 +121,12 @@ fn random_kills_of_anyone_leave_nothing() {
     for round in 0..setting("FAULT_KILLS", 12) {
         let run = start_on(["plain", "between", "apart"][round as usize % 3], TWO, &[], &["sleep", "1000"]);
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        // At any moment: while starting, too.
+        // Kills at any moment, also while the job starts.
         std::thread::sleep(std::time::Duration::from_millis(u64::from(seed >> 26)));
         let mut everyone = run.processes();
         everyone.push(run.pid());
         let victim = everyone[(seed >> 8) as usize % everyone.len()];
-        // It may have ended just now.
+        // The process may have ended just now.
         let _ = std::process::Command::new("kill").args(["-KILL", &victim.to_string()]).output();
         std::thread::sleep(std::time::Duration::from_millis(100));
         let _ = std::process::Command::new("kill").args(["-KILL", &run.pid().to_string()]).output();
@@ -170,7 +170,7 @@ fn with_continue_the_ranks_of_other_hosts_go_on() {
     for cat in wait_on_host(&run, "h1", 2, "cat") {
         kill("STOP", cat);
     }
-    // The agent there gives the launcher up, too.
+    // The agent there also gives up the launcher.
     wait_on_host(&run, "h1", 0, "sleep");
     std::fs::remove_file(&file).unwrap();
     let ended = run.end();

@@ -1,5 +1,6 @@
-//! A host all of whose interfaces are cut while its agent can still be heard: a rank that waits for its ranks is told, naming them, and
-//! goes on with the others. Skipped, visibly, where there can be no network namespaces.
+//! A host whose interfaces are all cut while its agent still answers: a rank that waits for its ranks gets an
+//! error that names them, and goes on with the others. Skipped with a message if there can be no network
+//! namespaces.
 
 mod support;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 use support::hosts::Cluster;
 use support::ranks::{program, temporary_folder};
 
-/// All rails between the hosts.
+/// Changes all rails between the hosts.
 fn all(cluster: &Cluster, verb: &str) {
     for rail in ["ra0", "rb0", "rc0"] {
         assert!(cluster.does(&[verb, rail]).status.success(), "{verb} {rail}");
@@ -27,7 +28,7 @@ fn who_waits_for_a_rank_of_a_severed_host_is_told_and_goes_on() {
         Some((what, cluster, run, signs))
     };
     let runs: Vec<_> = ["receive", "send", "probe"].into_iter().filter_map(start).collect();
-    // Connected, waiting, and where they send, without room.
+    // By now all are connected and wait, and senders have no room left.
     sleep(Duration::from_secs(3));
     for (_, cluster, ..) in &runs {
         all(cluster, "cut");
@@ -49,7 +50,7 @@ fn a_host_cut_off_for_a_moment_while_nothing_is_sent_costs_time_only() {
     let run = cluster.start("h0:1,h1:1", &[], &[&program(), "blocked", "7"]);
     sleep(Duration::from_secs(2));
     all(&cluster, "cut");
-    // Longer than the kernels ask for an answer.
+    // Longer than the kernels wait for an answer.
     sleep(Duration::from_secs(4));
     all(&cluster, "mend");
     let ended = run.end();

@@ -1,15 +1,17 @@
-//! What launcher and agents say to each other, cut off or changed at any byte on its way: the job ends, in words, and leaves nothing.
+//! The streams between launcher and agents, cut off or changed at any byte: the job ends with an error
+//! message, and leaves nothing.
 
 mod support;
 
 use support::hosts::start_on_with;
 
-/// Of each direction: the preamble, the first messages of any kind, and some of what follows.
+/// Bytes of each direction: the preamble, the first messages of any kind, and some of the following ones.
 const PLACES: usize = 400;
-/// Jobs at a time.
+/// Jobs that run at a time.
 const AT_ONCE: usize = 24;
 
-/// Runs jobs of two hosts whose streams are wrong in every seventh place, or another one each time.
+/// Runs jobs of two hosts with a fault at one byte of the stream: about every seventh byte, at varying
+/// distances.
 fn wrong(how: &str) {
     let places: Vec<usize> = (0..PLACES).step_by(7).enumerate().map(|(n, at)| at + n % 7).collect();
     let mut failed = 0;

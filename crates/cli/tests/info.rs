@@ -1,4 +1,4 @@
-//! `canele info` of the machine, the settings and a message: what it prints for people and for programs.
+//! `canele info` of the machine, the settings and a message: its output for people and for programs.
 
 mod support;
 
@@ -60,7 +60,7 @@ fn settings_as_json_are_the_rows_of_the_table() {
     assert_eq!(keys(&answer), ["tunables"].into());
     let rows = answer["tunables"].as_array().unwrap();
     assert_eq!(rows.len(), Tunables::table().count());
-    // Below the head of the table each setting has a line of columns and one that says what it is.
+    // Below the head of the table each setting has a line of columns and one with a description.
     let lines: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(lines.len(), 2 * rows.len(), "{text}");
     for (row, line) in rows.iter().zip(lines.chunks_exact(2)) {
@@ -94,7 +94,7 @@ fn what_a_message_takes_is_told_as_json_with_the_numbers_of_the_text() {
     }
 }
 
-/// The text that an answer stands for, without its first line.
+/// Returns the text that an answer stands for, without its first line.
 fn lines_of(answer: &Value) -> Vec<String> {
     let mut lines = vec![format!("eager     up to {} bytes", answer["eager_bytes"].as_u64().unwrap())];
     let choices = answer["choices"].as_array().unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The numbers of the rules that a text cites: those after the word, one or several.
+/// Returns the numbers of the rules that a text cites: one or several after the word.
 fn cited(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.split("invariant").skip(1).flat_map(|rest| {
         let rest = rest.strip_prefix('s').unwrap_or(rest);

@@ -1,5 +1,5 @@
-//! Programs that a launcher of another system has started are one job: through PMI, with a launcher of the tests' own, on one host and on two
-//! in network namespaces.
+//! Ranks started by the launcher of another system join one job through PMI. The launcher is the tests' own,
+//! on one host and on two in network namespaces.
 
 mod support;
 
@@ -13,7 +13,7 @@ use support::pmi::{PmiEnded, PmiJob, start_pmi, start_ranks};
 use support::ranks::{program, setting};
 use support::{canele, kill, start_command, wait_until};
 
-/// Numbers without pattern.
+/// Random numbers.
 struct Random(u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// So many ranks of the test program, in turn on the hosts of a cluster, the first half on the first.
+/// Starts so many ranks of the test program on the two hosts of a cluster, the first half on the first.
 fn start_across(cluster: &Cluster, ranks: usize, words: &[&str], variables: &[(&str, &str)]) -> PmiJob {
     let command = |rank: usize| {
         let space = format!("{}-h{}", cluster.name, rank * 2 / ranks);
@@ -90,7 +90,7 @@ fn a_rank_that_exits_without_finalising_ends_the_job() {
     assert!(ended.statuses.iter().any(|status| !status.success()), "{ended:?}");
 }
 
-/// Kills one process at a random moment; nothing may be left, and no rank may wait for ever.
+/// Kills one process at a random moment; no process may be left, and no rank may wait for ever.
 fn kill_at_random(start: impl Fn() -> PmiJob, victim: impl Fn(&PmiJob, &mut Random) -> Vec<u32>) {
     let mut random = Random(setting("FAULT_SEED", 1));
     for n in 0..setting("FAULT_KILLS", 12) {
@@ -103,7 +103,7 @@ fn kill_at_random(start: impl Fn() -> PmiJob, victim: impl Fn(&PmiJob, &mut Rand
         });
         std::thread::sleep(after);
         let victim = victims[random.below(victims.len() as u64) as usize];
-        // It may be over.
+        // The process may have ended.
         let _ = std::process::Command::new("kill").args(["-KILL", &victim.to_string()]).status();
         let ended = job.end();
         let what = format!("kill {n} of process {victim} after {after:?}: {ended:?}");
@@ -112,9 +112,9 @@ fn kill_at_random(start: impl Fn() -> PmiJob, victim: impl Fn(&PmiJob, &mut Rand
     }
 }
 
-/// Of a rank whose launcher waits for it in vain in PMI, its own launcher ends the others: here the test does.
+/// Returns one rank to kill. A PMI launcher that waits for it ends the other ranks; here the test does.
 fn rank(job: &PmiJob, random: &mut Random) -> Vec<u32> {
-    // Once all are through the exchange.
+    // Only after all ranks have exchanged their addresses.
     match job.named("canele-launcher").is_empty() || job.named("rank-supervisor").is_empty() {
         true => Vec::new(),
         false => vec![job.ranks[random.below(4) as usize].id()],
@@ -138,7 +138,7 @@ fn kills_of_agent_or_launcher_at_any_moment_leave_nothing() {
 #[test]
 fn the_agents_say_that_the_launcher_was_killed() {
     let job = start_pmi(2, &[&program(), "exchange-alone", "1000"], &[]);
-    // That of the launcher, and that of the agent, which has its task then.
+    // The launcher's supervisor and the agent's; the agent has its ranks by then.
     wait_until("the ranks to run", || job.named("rank-supervisor").len() == 2);
     kill("KILL", job.named("canele-launcher")[0]);
     let ended = job.end();
@@ -165,11 +165,11 @@ fn kills_on_two_hosts_leave_nothing() {
 
 #[test]
 fn ranks_whose_starter_is_killed_end() {
-    // A process between launcher and ranks, as a proxy.
+    // A process between launcher and ranks, like a proxy.
     let script = "\"$@\" & wait";
     let command = ["sh", "-c", script, "sh", &program(), "exchange-alone", "1000"];
     let job = start_pmi(2, &command, &[]);
-    // That of the launcher, and that of the agent, which has its task then.
+    // The launcher's supervisor and the agent's; the agent has its ranks by then.
     wait_until("the ranks to run", || job.named("rank-supervisor").len() == 2);
     kill("KILL", job.ranks[1].id());
     let ended = job.end();
@@ -188,7 +188,7 @@ fn ranks_whose_starter_is_killed_before_all_have_come_end() {
     wait_until("the first rank at the barrier", || job.waiting() == 1);
     kill("KILL", job.ranks[0].id());
     wait_until("the end of its starter", || job.ranks[0].try_wait().unwrap().is_some());
-    // It waits in PMI, whose server lives.
+    // The first rank waits in PMI, whose server is alive.
     wait_until("the end of the first rank", || job.named("fault").is_empty());
     std::fs::write(&begins, "").unwrap();
     let ended = job.end();
@@ -231,7 +231,8 @@ fn several_ranks_without_a_way_to_find_each_other_are_told_how_to_be_started() {
 
 #[test]
 fn a_missing_command_is_named() {
-    // The other, which waits in PMI, ends because the first asks for the end of all: `srun` would let it wait.
+    // The first rank asks for the end of all, so the second, which waits in PMI, ends; `srun` would let it
+    // wait.
     let ended = start_pmi(2, &["env", "PATH=/nowhere", &program(), "exchange-alone", "1"], &[]).end();
     assert!(ended.error.contains("put the command `canele` into the PATH"), "{ended:?}");
     assert!(ended.statuses.iter().all(|status| !status.success()), "{ended:?}");
@@ -239,7 +240,7 @@ fn a_missing_command_is_named() {
     assert!(ended.code() == Some(2) && ended.error.contains("another launcher"), "{ended:?}");
 }
 
-/// The port of 127.0.0.1 at which a process listens.
+/// Returns the port of 127.0.0.1 at which a process listens.
 fn listening_port(pid: u32) -> Option<u16> {
     let links = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
     let links: Vec<_> = links.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
@@ -253,7 +254,7 @@ fn listening_port(pid: u32) -> Option<u16> {
     })
 }
 
-/// As /proc says.
+/// Returns the number of a process's threads, from /proc.
 fn threads(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok())
@@ -284,7 +285,8 @@ fn silent_strangers_cost_the_launcher_no_thread_and_keep_no_rank_out() {
     let is_open = |mut stranger: &TcpStream| {
         stranger.read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
     };
-    // The launcher has looked at all once so many were closed, and the last is among those that have places.
+    // The launcher has checked all connections once so many are closed; the last connection is among those
+    // that have places.
     wait_until("the launcher to make room", || {
         let open = strangers.iter().filter(|stranger| is_open(stranger)).count();
         let now = threads(launcher);

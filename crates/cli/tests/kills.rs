@@ -1,4 +1,4 @@
-//! Signals, and who dies with whom.
+//! Signals, and the processes that must end when another one dies.
 
 mod support;
 
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use support::{kill, start_shell, state, wait_until};
 
-/// A rank with a child, a grandchild in another session, and a daemon whose parents have all gone.
+/// The script of a rank with a child, a grandchild in another session, and a daemon whose parents have ended.
 const FAMILY: &str = "sleep 1000 & setsid sh -c 'sleep 1000; :' & \
      (setsid sh -c 'trap \"\" TERM HUP INT; (sleep 1000; :) & sleep 1000 & exit' &) ; exec sleep 1000";
 const SLEEPERS: usize = 5;
@@ -22,7 +22,7 @@ fn a_killed_rank_takes_the_whole_family_with_it() {
     assert!(ended.error.contains("was killed by signal 9 (Killed); ending the job"), "{}", ended.error);
 }
 
-/// The one whose parent is the supervisor and which leads its process group.
+/// Returns the process that leads its process group, but no session.
 fn rank_of(sleepers: &[u32]) -> Option<u32> {
     sleepers.iter().copied().find(|&pid| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -30,7 +30,7 @@ fn rank_of(sleepers: &[u32]) -> Option<u32> {
             .rsplit_once(") ")
             .map(|(_, rest)| rest.split(' ').skip(1).take(3).filter_map(|field| field.parse().ok()).collect())
             .unwrap_or_default();
-        // Parent, process group, session: a rank leads its group but not a session.
+        // The fields are parent, process group and session. Only a rank leads its group but not a session.
         fields.len() == 3 && fields[1] == pid && fields[2] != pid
     })
 }
@@ -61,7 +61,7 @@ fn when_the_supervisor_is_killed_everything_ends_with_a_message() {
 fn killing_all_commands_of_the_name_still_ends_everything() {
     let run = start_shell(&["-n", "2"], FAMILY);
     run.wait_for(2 * SLEEPERS, "sleep");
-    // As `pkill -9 canele` would choose, among the processes of this run.
+    // The processes of this run that `pkill -9 canele` would choose.
     for pid in run.processes().into_iter().chain([run.pid()]) {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         if name.contains("canele") {
@@ -106,7 +106,7 @@ fn the_second_interrupt_kills() {
     let run = start_shell(&["-n", "2"], "trap '' INT TERM; echo ready; while :; do sleep 0.1; done");
     run.wait_for(2, "sleep");
     kill("INT", run.pid());
-    // Two at once would be one.
+    // Two signals at once would be one.
     std::thread::sleep(std::time::Duration::from_millis(300));
     kill("INT", run.pid());
     let ended = run.end();
@@ -164,13 +164,13 @@ fn random_kills_of_anyone_leave_nothing() {
     let mut seed = 12345_u32;
     for round in 0..10 {
         let run = start_shell(&["-n", "4"], FAMILY);
-        // At any moment: while starting, too.
+        // Kills at any moment, also while the job starts.
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         std::thread::sleep(std::time::Duration::from_millis(u64::from(seed >> 27)));
         let mut everyone = run.processes();
         everyone.push(run.pid());
         let victim = everyone[(seed >> 8) as usize % everyone.len()];
-        // It may have ended just now.
+        // The process may have ended just now.
         let _ = Command::new("kill").args(["-KILL", &victim.to_string()]).output();
         if round % 2 == 0 {
             let _ = Command::new("kill").args(["-TERM", &run.pid().to_string()]).output();

@@ -1,4 +1,5 @@
-//! Programs under real launchers of other systems. `scripts/launchers` has them and runs these tests, which need it.
+//! Programs under real launchers of other systems. These tests need `scripts/launchers`, which has the
+//! launchers and runs the tests.
 
 mod support;
 
@@ -56,7 +57,7 @@ fn a_launcher_that_is_killed_leaves_nothing() {
         }
         let run = start(&way, &["exchange-alone", "1000"], &[]);
         let ranks = wait_for_joined(&run, 4, "fault");
-        // Open MPI's wheel has a script for a command, of which the launcher does not depend.
+        // Open MPI's wheel starts its command by a script, of which the launcher is independent.
         kill("KILL", if name == "hydra" { run.pid() } else { parent(ranks[0]) });
         assert_ne!(end(run).code(), Some(0), "{name}");
     }

@@ -1,5 +1,5 @@
-//! MPI programs under real launchers of other systems, built for the standard's ABI and for MPICH's. `scripts/launchers` has the launchers and runs
-//! these tests, which need them.
+//! MPI programs under real launchers of other systems, built for the standard's ABI and for MPICH's. These
+//! tests need the launchers, which `scripts/launchers` has; it also runs the tests.
 
 #[path = "../../mpi-abi/tests/support/mod.rs"]
 mod programs;
@@ -16,7 +16,7 @@ use support::launchers::{
 use support::pmi::path;
 use support::{Ended, Run, kill, start_command};
 
-/// Sources of programs by their path in the folder of programs.
+/// Returns a program's source by its path in the folder of programs.
 fn source(name: &str) -> [PathBuf; 1] {
     [folder("programs").join(format!("{name}.c"))]
 }
@@ -25,12 +25,13 @@ fn file_name(name: &str) -> &str {
     name.rsplit('/').next().expect("a name has an end")
 }
 
-/// A program for the standard's ABI.
+/// Builds a program for the standard's ABI.
 fn standard(name: &str) -> PathBuf {
     compiled(file_name(name), &source(name))
 }
 
-/// The folder of the library with MPICH's ABI, and how programs are built for it: with the header of MPICH's wheel.
+/// Returns the folder of the library with MPICH's ABI, and the way to build programs for it: with the header
+/// of MPICH's wheel.
 fn mpich() -> Option<&'static (PathBuf, Interface)> {
     static LIBRARY: OnceLock<Option<(PathBuf, Interface)>> = OnceLock::new();
     let install = || {
@@ -42,14 +43,14 @@ fn mpich() -> Option<&'static (PathBuf, Interface)> {
     LIBRARY.get_or_init(install).as_ref()
 }
 
-/// A program for each of the two ABIs.
+/// Builds a program for each of the two ABIs.
 fn of_both(name: &str) -> Vec<PathBuf> {
     let for_mpich =
         mpich().map(|(folder, interface)| interface.compile(folder, C, file_name(name), &source(name)));
     std::iter::once(standard(name)).chain(for_mpich).collect()
 }
 
-/// Starts a program, which finds its library beside itself.
+/// Starts a program, which finds its library in its own folder.
 fn start(way: &StartCommand, program: &Path, words: &[&str]) -> Run {
     let beside = program.parent().expect("it lies in a folder");
     let path = format!("LD_LIBRARY_PATH={}", beside.display());
@@ -59,7 +60,7 @@ fn start(way: &StartCommand, program: &Path, words: &[&str]) -> Run {
 
 fn passes(what: &str, ended: &Ended, ranks: usize) {
     let passed = ended.out.lines().filter(|line| *line == "passed").count();
-    // What srun says where the nodes still end the step before.
+    // srun prints this while the nodes still end the previous step.
     let is_queueing = |line: &str| line.starts_with("srun: job ") && line.contains(" resources");
     let is_silent = ended.error.lines().all(is_queueing);
     assert!(ended.code() == Some(0) && passed == ranks && is_silent, "{what}: {ended:?}");
@@ -146,7 +147,7 @@ fn programs_that_were_started_alone_or_together_start_others() {
     }
 }
 
-/// What a batch script of so many tasks prints that runs this program.
+/// Returns the output of a batch script of so many tasks that runs this program.
 fn batch(program: &Path, words: &str) -> (Ended, String) {
     let out = std::env::temp_dir().join(format!("canele-batch-{}", std::process::id()));
     let library = program.parent().expect("it lies in a folder").display();

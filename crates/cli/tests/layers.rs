@@ -1,10 +1,10 @@
-//! The edges between the workspace's crates, and where `unsafe` may be.
+//! The dependencies between the workspace's crates, and the crates that may contain `unsafe`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Every crate with the crates of the workspace that it may depend on, development aside.
+/// Every crate with the crates of the workspace that it may depend on, without dependencies for development.
 const ALLOWED: [(&str, &[&str]); 39] = [
     ("canele-sys", &[]),
     ("canele-secure", &[]),
@@ -36,7 +36,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
     ("canele", &["canele-engine", "canele-mem", "canele-sys"]),
     ("canele-capi", &["canele", "canele-sys"]),
     ("canele-python", &["canele", "canele-collective", "canele-engine", "canele-mem", "canele-sys"]),
-    // MPI: what it means, and for each ABI its layout, its interface in C over that, and its library.
+    // MPI: its meaning, and for each ABI its layout, its C interface over that, and its library.
     ("canele-mpi", &["canele-engine", "canele-mem", "canele-sys"]),
     ("canele-mpi-layout", &["canele-mpi-tables"]),
     ("canele-mpich-layout", &["canele-mpi-tables"]),
@@ -92,7 +92,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
             "canele-sys",
         ],
     ),
-    // Programs see the public interface, and what they share to show things.
+    // Programs see the public interface and their common output.
     ("canele-show", &["canele", "canele-sys"]),
     ("cestac", &["canele"]),
     ("canele-dsm", &["canele", "canele-show"]),
@@ -106,7 +106,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
     ),
 ];
 
-/// The crates in which `unsafe` may be, and why.
+/// The crates that may contain `unsafe`, each with the reason.
 const UNSAFE: [(&str, &str); 14] = [
     ("canele-sys", "the kernel and the processor"),
     ("canele-mem", "memory that other processes write"),
@@ -128,7 +128,7 @@ const UNSAFE: [(&str, &str); 14] = [
 struct Member {
     name: String,
     folder: PathBuf,
-    /// The other members that it depends on, development aside.
+    /// The other members that it depends on, without dependencies for development.
     dependencies: BTreeSet<String>,
 }
 
@@ -171,7 +171,7 @@ fn crates_depend_on_those_that_they_may() {
     assert!(allowed.is_empty(), "there is no crate {:?}: take it out of the table", allowed.keys());
 }
 
-/// A crate in which `unsafe` may be in one module denies it elsewhere.
+/// A crate that may contain `unsafe` in one module denies it elsewhere.
 #[test]
 fn unsafe_code_is_forbidden_outside_of_the_crates_that_need_it() {
     for Member { name, folder, .. } in members() {
@@ -191,7 +191,7 @@ fn unsafe_code_is_forbidden_outside_of_the_crates_that_need_it() {
     }
 }
 
-/// The packages of a selection with the features that they are built with.
+/// Returns the packages of a selection with the features that they are built with.
 fn features(selection: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--edges", "normal,build", "--prefix", "none", "--no-dedupe", "--format", "{p} [{f}]"])

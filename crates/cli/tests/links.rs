@@ -1,4 +1,4 @@
-//! What is told of the links of a running job's ranks: which rail leads to which peer, and what it does.
+//! Reports on the links of a running job's ranks: the rail to each peer, and its state.
 
 mod support;
 
@@ -7,12 +7,12 @@ use support::hosts::{Cluster, start_on};
 use support::ranks::{example, program, start_job};
 use support::{canele, kill, wait_until};
 
-/// What `canele info --job` says of the launcher `pid`.
+/// Returns the output of `canele info --job` for the launcher `pid`.
 fn ask(pid: u32, more: &[&str]) -> String {
     canele(&[&["info", "--job", &pid.to_string()], more].concat()).out
 }
 
-/// The same as JSON, waited for until `is` says that it is so.
+/// Asks for the report as JSON until `is` returns true.
 fn wait_for(pid: u32, what: &str, mut is: impl FnMut(&Value) -> bool) {
     wait_until(what, || {
         let report: Value = serde_json::from_str(&ask(pid, &["--rails", "--json"])).unwrap_or_default();
@@ -20,7 +20,7 @@ fn wait_for(pid: u32, what: &str, mut is: impl FnMut(&Value) -> bool) {
     });
 }
 
-/// The lines below the row of a rank.
+/// Returns the lines below the row of a rank.
 fn lines_of(table: &str, rank: u32) -> Vec<String> {
     let below = table.lines().skip_while(|line| !line.starts_with(&format!("{rank:>5} "))).skip(1);
     below.take_while(|line| line.starts_with("        ")).map(|line| line.trim().to_owned()).collect()
@@ -28,7 +28,7 @@ fn lines_of(table: &str, rank: u32) -> Vec<String> {
 
 #[test]
 fn on_one_host_all_peers_are_in_shared_memory() {
-    // Rank 3 has finished: no rank has a link to it any more.
+    // Rank 3 has finished, so no rank has a link to it any more.
     let job = start_job(&["-n", "4", "--wait", "sleep"], &["counted"], &[]);
     let pid = job.run.pid();
     wait_for(pid, "the links of ranks that sleep or come by", |report| {
@@ -55,7 +55,7 @@ fn on_one_host_all_peers_are_in_shared_memory() {
 
 #[test]
 fn between_hosts_each_link_has_its_addresses_and_what_it_moved() {
-    // Rank 1 has rank 0 beside it and receives from ranks 2 and 3 of the other host.
+    // Rank 0 is on the host of rank 1; ranks 2 and 3 of the other host send to rank 1.
     let lo = ["--env", "CANELE_RAILS=lo"];
     let run = start_on("plain", "h0:2,h1:2", &lo, &[&program(), "counted"]);
     wait_for(run.pid(), "the links of rank 1", |report| {
@@ -88,7 +88,7 @@ fn between_hosts_each_link_has_its_addresses_and_what_it_moved() {
 #[test]
 fn rails_that_are_cut_and_mended_show_it() {
     let Some(cluster) = Cluster::up() else { return };
-    // Until it is ended.
+    // This job runs until the test ends it.
     let run = cluster.start("h0:1,h1:1", &[], &[&example("rails_check"), "1000"]);
     let open = |report: &Value| {
         let links = report["ranks"][0]["links"]["sockets"].as_array().cloned().unwrap_or_default();

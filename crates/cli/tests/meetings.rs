@@ -1,4 +1,5 @@
-//! Independent jobs that are connected by ports: they find each other, communicate, part, and outlive each other.
+//! Independent jobs that are connected by ports: they find each other, communicate, disconnect, and outlive
+//! each other.
 
 #[path = "../../mpi-abi/tests/support/mod.rs"]
 mod programs;
@@ -20,14 +21,14 @@ fn program() -> &'static Path {
     PROGRAM.get_or_init(|| compiled("meetings", &[folder("programs/faults/meetings.c")]))
 }
 
-/// A name that no other test has: of a service, or of a file in the folder of the library.
+/// Returns a name that no other test has: of a service, or of a file in the folder of the library.
 fn place() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     library().join(format!("port-{}-{count}", std::process::id())).to_str().expect("text").to_owned()
 }
 
-/// A job of so many ranks, or none: the program alone.
+/// Starts a job of so many ranks.
 fn job(ranks: usize, options: &[&str], words: &[&str]) -> Run {
     let path = format!("LD_LIBRARY_PATH={}", library().display());
     let n = ranks.to_string();
@@ -105,7 +106,7 @@ impl Random {
     }
 }
 
-/// The processes of a job that run the program.
+/// Returns the processes of a job that run the program.
 fn ranks_of(run: &Run) -> Vec<u32> {
     let mut found = run.processes();
     found.retain(|pid| {
@@ -115,7 +116,8 @@ fn ranks_of(run: &Run) -> Vec<u32> {
     found
 }
 
-/// A rank or the launcher of one of two jobs that communicate is killed: the other hears of it, and nothing is left of either.
+/// A rank or the launcher of one of two communicating jobs is killed: the other job learns of it, and no
+/// process of either is left.
 #[test]
 fn a_job_that_is_killed_is_no_more_for_the_other() {
     let mut random = Random(setting("FAULT_SEED", 3));
@@ -143,8 +145,8 @@ fn a_job_that_is_killed_is_no_more_for_the_other() {
     }
 }
 
-/// The same at any moment, also while the two are about to be connected. Where one job is gone before, the other may wait for ever, and is
-/// ended as well: nothing of either is left.
+/// A process is killed at any moment, also while the jobs are being connected. If one job ends before the
+/// connection, the other may wait for ever, so the test ends it too.
 #[test]
 fn nothing_is_left_of_jobs_that_are_killed_while_they_are_connected() {
     let mut random = Random(setting("FAULT_SEED", 5));
@@ -156,7 +158,7 @@ fn nothing_is_left_of_jobs_that_are_killed_while_they_are_connected() {
         let (victim, other) = if random.below(2) == 0 { (server, visitor) } else { (visitor, server) };
         let mut all = victim.processes();
         all.push(victim.pid());
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let whom = all[random.below(all.len() as u64) as usize].to_string();
         let _ = std::process::Command::new("kill").args(["-KILL", &whom]).output();
         let pids = [victim.pid(), other.pid()];

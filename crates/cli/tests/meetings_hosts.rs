@@ -1,5 +1,5 @@
-//! Jobs on several hosts that are connected by ports, with each other and with jobs of one host: on hosts that are this machine, and in network
-//! namespaces where there can be some.
+//! Jobs on several hosts that are connected by ports, with each other and with jobs of one host. The hosts
+//! are this machine under several names, or network namespaces if there can be some.
 
 #[path = "../../mpi-abi/tests/support/mod.rs"]
 mod programs;
@@ -22,7 +22,7 @@ fn program() -> &'static Path {
     PROGRAM.get_or_init(|| compiled("meetings", &[folder("programs/faults/meetings.c")]))
 }
 
-/// A name that no other test has: of a service, or of a file in the folder of the library.
+/// Returns a name that no other test has: of a service, or of a file in the folder of the library.
 fn place() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -36,14 +36,14 @@ fn command(words: &[&str]) -> Vec<String> {
     ["env".to_owned(), path, program].into_iter().chain(words).collect()
 }
 
-/// Where jobs run: this machine under several names, or hosts in namespaces, whose launchers are on the first one.
+/// The hosts of jobs: this machine under several names, or namespaces with the launchers on the first host.
 #[derive(Clone, Copy)]
 enum JobSite<'a> {
     Pretended,
     Namespaces(&'a Cluster),
 }
 
-/// A job on these hosts, or, where a number is given instead, of so many ranks on the launcher's host.
+/// Starts a job on these hosts, or of so many ranks on the launcher's host if `hosts` is a number.
 fn job(place: JobSite, hosts: &str, options: &[&str], words: &[&str]) -> Run {
     let command = command(words);
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -60,7 +60,7 @@ fn job(place: JobSite, hosts: &str, options: &[&str], words: &[&str]) -> Run {
     }
 }
 
-/// How many ranks that are.
+/// Returns the number of ranks on these hosts.
 fn ranks(hosts: &str) -> usize {
     let of_host = |host: &str| host.rsplit(':').next().and_then(|ranks| ranks.parse::<usize>().ok());
     hosts.split(',').map(|host| of_host(host).expect("a number")).sum()
@@ -109,7 +109,7 @@ fn jobs_in_namespaces_are_connected_wherever_their_ranks_run() {
     }
 }
 
-/// Ranks that have sockets from their start, and ranks of one host that get them by the connection.
+/// Ranks that have sockets from their start, and ranks of one host that get sockets by the connection.
 #[test]
 fn ranks_that_wait_for_another_job_sleep_until_it_sends() {
     for (waiting, telling) in [("2", "a:1,b:1"), ("a:1,b:1", "2"), ("a:1,b:1", "a:1,b:1")] {
@@ -155,7 +155,7 @@ impl Random {
     }
 }
 
-/// The processes of a job that run the program.
+/// Returns the processes of a job that run the program.
 fn ranks_of(run: &Run) -> Vec<u32> {
     let mut found = run.processes();
     found.retain(|pid| {
@@ -165,7 +165,8 @@ fn ranks_of(run: &Run) -> Vec<u32> {
     found
 }
 
-/// A rank, an agent or the launcher of one of two jobs that communicate is killed: the other hears of it, and nothing is left of either.
+/// A rank, an agent or the launcher of one of two communicating jobs is killed: the other job learns of it,
+/// and no process of either is left.
 #[test]
 fn a_job_on_several_hosts_that_is_killed_is_no_more_for_the_other() {
     let mut random = Random(setting("FAULT_SEED", 3));

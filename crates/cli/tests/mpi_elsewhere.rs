@@ -1,4 +1,4 @@
-//! MPI programs on ranks of two hosts, in network namespaces; skipped visibly where there can be none.
+//! MPI programs on ranks of two hosts, in network namespaces; skipped with a message if there can be none.
 
 #[path = "../../mpi-abi/tests/support/mod.rs"]
 mod programs;
@@ -13,7 +13,7 @@ use support::hosts::Cluster;
 use support::ranks::setting;
 use support::{Ended, wait_until};
 
-/// A job of such a program.
+/// Runs a job of such a program.
 fn job(cluster: &Cluster, hosts: &str, program: &Path, words: &[&str]) -> Ended {
     start(cluster, hosts, &[], program, words).end_within(Duration::from_secs(90))
 }
@@ -45,7 +45,7 @@ fn the_conformance_program_prints_the_same() {
     for (hosts, ranks) in [("h0:1,h1:1", 2), ("h0:1,h1:2", 3), ("h0:2,h1:2", 4)] {
         let ended = job(&cluster, hosts, &program, &[]);
         assert_eq!(ended.code(), Some(0), "{hosts}: {}", ended.error);
-        // Ranks of several hosts have no memory that they share.
+        // Ranks of several hosts share no memory.
         let shared = |line: &&str| !line.starts_with("sharing");
         let expected = conforming(ranks);
         let (said, expected): (Vec<_>, Vec<_>) =
@@ -55,7 +55,7 @@ fn the_conformance_program_prints_the_same() {
     }
 }
 
-/// Programs, and the file of ranks, by which each of the hosts has ranks that do not follow each other.
+/// Programs, and a rankfile, by which the ranks of each host do not follow each other.
 #[test]
 fn ranks_of_a_host_need_not_follow_each_other() {
     let Some(cluster) = Cluster::up() else { return };
@@ -81,7 +81,7 @@ fn ranks_of_a_host_need_not_follow_each_other() {
     let expected = conforming(4);
     assert_eq!(ended.code(), Some(0), "{}", ended.error);
     assert!(ended.out.lines().filter(shared).eq(expected.lines().filter(shared)), "{}", ended.out);
-    // Deaths are told with the host of the rank.
+    // The report of a death names the host of the rank.
     let killed = "canele: rank 1 on h1 was killed by signal 9 (Killed); ending the job\n";
     let ends = start(&cluster, "h0:2,h1:2", in_turn, &fault("ends"), &["collective"]);
     let ended = ends.end_within(Duration::from_secs(90));
@@ -137,7 +137,7 @@ fn ranks_of_several_hosts_access_windows() {
     for name in ["accumulates", "onesided", "window_kinds"] {
         let program = compiled(name, &[folder("programs").join(format!("{name}.c"))]);
         for (hosts, ranks) in [("h0:1,h1:1", 2), ("h0:1,h1:2", 3), ("h0:2,h1:2", 4)] {
-            // With a progress thread an owner computes, too, while its memory is accessed.
+            // With a progress thread an owner computes, too, while other ranks access its memory.
             for progress in ["0", "1"] {
                 let setting = format!("CANELE_PROGRESS_THREAD={progress}");
                 let run = start(&cluster, hosts, &["--env", &setting], &program, &[]);
@@ -178,17 +178,17 @@ fn a_rank_of_another_host_that_dies_amid_accesses_to_windows_is_told() {
     }
 }
 
-/// Programs ask for threads, and have so many lanes.
+/// Makes programs ask for threads, and gives ranks several lanes.
 const ON_LANES: &[&str] = &["--env", "ASKS_FOR_THREADS=1", "--env", "CANELE_LANES=3"];
 
-/// A program of those that go on after failures, on two ranks of each of two hosts.
+/// Runs a program that goes on after failures, on two ranks of each of two hosts.
 fn survivor_job(cluster: &Cluster, options: &[&str], program: &Path, words: &[&str]) -> Ended {
     let options = [&["--on-failure", "continue"], options].concat();
     let run = start(cluster, "h0:2,h1:2", &options, program, words);
     run.end_within(Duration::from_secs(90))
 }
 
-/// All ranks but one were killed, that one has passed, and nothing else is said.
+/// Checks that all ranks but one were killed, that this one has passed, and that there is no other output.
 fn one_is_left(ended: &Ended, seed: &str) {
     assert_eq!(ended.code(), Some(137), "seed {seed}: {}", ended.error);
     assert!(ended.lines().contains(&"passed"), "seed {seed}: {}", ended.error);
@@ -249,14 +249,15 @@ fn nothing_is_left_of_what_ranks_of_two_hosts_make_and_free() {
     let program = compiled("leaks", &[folder("programs/leaks/leaks.c")]);
     let rounds = setting("LEAK_ROUNDS", 100).to_string();
     let libraries = format!("LD_LIBRARY_PATH={}", library().display());
-    // Else glibc keeps up to 64 MB, once buffers of closed links have shown it how large an allocation may be.
+    // Otherwise glibc keeps up to 64 MB, because buffers of closed links raise its limit for mapped
+    // allocations.
     let options = ["--env", &libraries, "--env", "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072"];
     let run = start(&cluster, "h0:1,h1:1", &options, &program, &[&rounds]);
     let ended = run.end_within(Duration::from_secs(900));
     assert_eq!((ended.code(), ended.lines()), (Some(0), vec!["passed"; 2]), "{}", ended.error);
 }
 
-/// The processes on a host that have one of these names.
+/// Returns the processes on a host that have one of these names.
 fn named(cluster: &Cluster, host: &str, names: &[&str]) -> Vec<u32> {
     let comm = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     cluster.processes(host).into_iter().filter(|pid| names.contains(&comm(pid).trim_end())).collect()
@@ -277,9 +278,9 @@ fn ranks_go_on_when_another_host_dies() {
         wait_until("the ranks of both hosts", || {
             ["h0", "h1"].iter().all(|host| named(&cluster, host, &["endure-hosts"]).len() == 2)
         });
-        // Amid their rounds.
+        // The programs are in the middle of their rounds.
         sleep(Duration::from_millis(500));
-        // At once: the end of one soon ends the other.
+        // All at once, because the end of one soon ends the other.
         let pids = named(&cluster, host, victims);
         let killed =
             std::process::Command::new("kill").arg("-KILL").args(pids.iter().map(u32::to_string)).status();

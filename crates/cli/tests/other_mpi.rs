@@ -1,4 +1,5 @@
-//! Programs that another MPI's wrapper has built, or that load another MPI: they are refused or ended with one text, and other programs are not.
+//! Programs that another MPI's wrapper has built, or that load another MPI: they are refused or ended with
+//! one text, and other programs run.
 
 mod support;
 
@@ -11,7 +12,7 @@ use support::hosts::start_on;
 use support::installation::{Installation, is_there, printed};
 use support::{Ended, canele, ranks, start_with};
 
-/// A folder of this test, removed when dropped, in which files are compiled.
+/// A folder of this test for compiled files, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -22,7 +23,7 @@ impl Folder {
         Folder(folder)
     }
 
-    /// Compiles a text into a file; libraries lie in the folder, too.
+    /// Compiles a text into a file, with libraries from the folder.
     fn compile(&self, name: &str, text: &str, words: &[&str]) -> String {
         let (source, file) = (self.0.join("source.c"), self.0.join(name));
         fs::write(&source, text).unwrap();
@@ -50,7 +51,7 @@ const SOLVER: &str = "int MPI_Init(int *, char ***);\nint solve(void) { return M
 const PROGRAM: &str = "#include <stdlib.h>\nint solve(void);\n\
                        int main(int n, char **v) { return solve() + (n > 1 ? atoi(v[1]) : 0); }\n";
 
-/// A program whose library is linked to another MPI's.
+/// Makes a program whose library is linked to another MPI's.
 fn program(folder: &Folder, mpi: &str) -> String {
     folder.library(mpi, MPI, &[]);
     folder.library("libsolver.so", SOLVER, &[&format!("-l:{mpi}")]);
@@ -90,7 +91,7 @@ fn one_program_of_several_and_those_on_other_hosts_are_looked_at_too() {
     is_refused(&canele(&["run", "-n", "1", "echo", "one", ":", "-n", "1", &program]), &["each of the 2"]);
     let ended = start_on("plain", "h0:1,h1:1", &["--on-failure", "continue"], &[&program]).end();
     is_refused(&ended, &["libmpi.so.20", "each of the 2"]);
-    // The interpreter of a script.
+    // The program is the interpreter of a script.
     let script = folder.0.join("script");
     fs::write(&script, format!("#!{program}\n")).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
@@ -119,7 +120,7 @@ fn who_means_it_runs_such_programs_and_they_are_not_told_that_they_are_several()
     assert_eq!(ended.lines(), ["0 none none", "1 none none"], "{}", ended.error);
     let ended = canele(&["run", "-n", "2", "sh", "-c", print]);
     assert_eq!(ended.lines(), ["0 2 2", "1 2 2"], "{}", ended.error);
-    // A status of its own stays.
+    // The program's own exit status is kept.
     let ended = canele(&["run", "-n", "2", "--foreign", "allow", &program, "3"]);
     assert_eq!(ended.code(), Some(3), "{}", ended.error);
 }
@@ -127,20 +128,20 @@ fn who_means_it_runs_such_programs_and_they_are_not_told_that_they_are_several()
 #[test]
 fn other_programs_are_not_refused() {
     let folder = Folder::new("no-other-mpi");
-    // One rank is a job of one, under any launcher.
+    // One rank is a job of its own, under any launcher.
     let other = program(&folder, "libmpi.so.20");
     says_nothing(&canele(&["run", "-n", "1", &other]));
-    // Programs without MPI: linked, linked to a library with a similar name.
+    // Programs without MPI: linked to no library, and to one with a similar name.
     let ended = canele(&["run", "-n", "4", "hostname"]);
     assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
     folder.library("libmpifr.so.6", MPI, &[]);
     folder.library("libsolver.so", SOLVER, &["-l:libmpifr.so.6"]);
     says_nothing(&canele(&["run", "-n", "2", &folder.compile("similar", PROGRAM, &["-lsolver"])]));
-    // A program of Canelé's own that joins.
+    // A program over Canelé's own API that joins the job.
     says_nothing(&ranks::succeeds(&["-n", "4"], &["exchange", "1"], &[]));
 }
 
-/// Loads the libraries that it is told, and waits for so many milliseconds, or for ever.
+/// A program that loads the given libraries, and waits for so many milliseconds, or for ever.
 const LOADER: &str = "#include <dlfcn.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
                       int main(int n, char **v) {\n\
                       for (int i = 2; i < n; i++) if (!dlopen(v[i], RTLD_NOW)) return 9;\n\
@@ -186,7 +187,7 @@ fn a_program_of_ours_that_does_not_begin_with_mpi_is_not_told() {
     let output = here.run("canele", &["run", "-n", "2", "./program"]);
     assert_eq!(printed(&output), "ours\nours");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    // Another one before it is searched first by a program that insists on it.
+    // A program that insists on another library searches it first.
     let other = here.library("other", "theirs");
     let insists = format!("-Wl,--disable-new-dtags,-rpath,{}", other.display());
     let words = ["-o", "insists", "program.c", "-I", "include", "-L", "other", "-lmpi_abi", insists.as_str()];
@@ -197,7 +198,7 @@ fn a_program_of_ours_that_does_not_begin_with_mpi_is_not_told() {
     for part in [other.join("libmpi_abi.so.1").to_str().unwrap(), "patchelf", "mpicc"] {
         assert!(error.contains(part), "{part}: {error}");
     }
-    // The mpi4py of pip's is told which library it shall load, unless the environment does so.
+    // pip's mpi4py gets the library to load from a variable, unless the environment sets it.
     let print = ["sh", "-c", "echo $MPI4PY_LIBMPI"];
     let told =
         |options: &[&str]| printed(&here.run("canele", &[&["run", "-n", "1"], options, &print].concat()));
@@ -206,7 +207,7 @@ fn a_program_of_ours_that_does_not_begin_with_mpi_is_not_told() {
     assert_eq!(told(&["--env", "MPI4PY_MPIABI=openmpi"]), "");
 }
 
-/// A Python module as pip installs mpi4py: with extension modules for these ABIs.
+/// Makes a Python module like pip's mpi4py, with extension modules for these ABIs.
 fn mpi4py(folder: &Folder, modules: &[&str]) {
     let package = folder.0.join("mpi4py");
     let _ = fs::remove_dir_all(&package);
@@ -217,7 +218,7 @@ fn mpi4py(folder: &Folder, modules: &[&str]) {
     }
 }
 
-/// A folder with a Python program that imports mpi4py, and how it is started there.
+/// Makes a folder with a Python program that imports mpi4py; returns the command that starts it there.
 fn python_script(folder: &Folder, text: &str) -> String {
     let script = folder.0.join("script");
     fs::write(&script, format!("#!/usr/bin/env python3\n{text}")).unwrap();
@@ -246,12 +247,12 @@ fn a_python_program_whose_mpi4py_is_of_other_mpis_is_not_started() {
     for words in commands {
         is_refused(&run(words), &["mpi4py in ", folder.0.to_str().unwrap(), "--no-binary mpi4py"]);
     }
-    // Built here for a library.
+    // The module was built here for a library.
     let library = folder.library("libmpi.so.20", MPI, &[]);
     mpi4py(&folder, &[]);
     folder.library("mpi4py/MPI.cpython-311-x86_64-linux-gnu.so", SOLVER, &["-l:libmpi.so.20"]);
     is_refused(&run(commands[0]), &["mpi4py in ", &library]);
-    // A wheel that knows both, with a variable that chooses the other one.
+    // A wheel for both libraries, with a variable that chooses the other one.
     mpi4py(&folder, &[OF_OTHERS[0], "MPI.mpich.cpython-311-x86_64-linux-gnu.so"]);
     for chosen in ["MPI4PY_MPIABI=msmpi".to_owned(), format!("MPI4PY_LIBMPI={library}")] {
         is_refused(&run(&[&["--env", chosen.as_str()], commands[0]].concat()), &[&chosen, "Unset"]);
@@ -269,13 +270,13 @@ fn a_python_program_that_did_not_join_is_told_why_and_the_job_has_failed() {
         canele(&[&["run", "-n", ranks, "--env", path.as_str()], words].concat())
     };
     mpi4py(&folder, &OF_OTHERS);
-    // It is not certain before it runs.
+    // The import is not certain before the program runs.
     let script = python_script(&folder, "if True:\n    import mpi4py\n");
     let ended = run("2", &["python3", &script]);
     assert_eq!(ended.code(), Some(1), "{}", ended.error);
     let last = ended.error.lines().last().unwrap();
     assert!(last.contains("mpi4py in ") && last.contains("--no-binary mpi4py"), "{}", ended.error);
-    // With a library of another MPI it succeeds, and each rank was alone.
+    // With a library of another MPI the program succeeds, and each rank was alone.
     fs::write(folder.0.join("mpi4py/__init__.py"), "").unwrap();
     for words in [&["python3", script.as_str()][..], &[&script]] {
         let ended = run("2", words);
@@ -284,7 +285,8 @@ fn a_python_program_that_did_not_join_is_told_why_and_the_job_has_failed() {
         assert_eq!(ended.error.matches("mpi4py in").count(), 1, "{}", ended.error);
         says_nothing(&run("1", words));
     }
-    // Not if a program that succeeds does not name it, nor is no Python program, nor if mpi4py knows one of the ABIs.
+    // There is no report if a successful program does not name mpi4py, or is no Python program, or if mpi4py
+    // knows one of the ABIs.
     says_nothing(&run("2", &["python3", "-c", "pass"]));
     assert!(!run("2", &["sh", "-c", "exit 1"]).error.contains("mpi4py in"));
     for abi in ["", "mpiabi.", "mpich.", "openmpi."] {

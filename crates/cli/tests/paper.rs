@@ -1,9 +1,9 @@
-//! `canele paper` from the command line: what it lists, what it writes, and what it says of what is missing.
+//! `canele paper` from the command line: its list, its files, and its messages about missing parts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A folder of this test's own, removed in the end.
+/// A folder of this test, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +26,7 @@ fn paper(canele: &Path, words: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Where results go when the caller names no folder.
+/// The default folder of results is one that git ignores.
 #[test]
 fn results_have_a_folder_of_their_own() {
     let (status, out, err) = paper(own(), &["--help"]);
@@ -60,7 +60,7 @@ fn an_experiment_writes_its_report() {
 #[test]
 fn what_is_missing_is_left_out_and_named() {
     let folder = Folder::new("paper-missing");
-    // Beside this copy of the command there are no example programs.
+    // This copy of the command has no example programs beside it.
     let alone = folder.0.join("canele");
     std::fs::copy(own(), &alone).expect("a copy of the command");
     let output = folder.0.to_str().expect("a plain path");

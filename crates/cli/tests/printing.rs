@@ -1,4 +1,4 @@
-//! Where and how what ranks print is written, which ranks get standard input, and what is said at the end.
+//! Output of ranks: its place and form, the ranks that get standard input, and the messages at the end.
 
 mod support;
 
@@ -112,7 +112,7 @@ fn standard_input_goes_to_the_ranks_that_are_named() {
     assert!(wrong.error.contains("no rank 3"), "{}", wrong.error);
 }
 
-/// More than pipes and windows hold, and ranks that read at different speeds, or not at all.
+/// Input larger than pipes and credit hold, and ranks that read it at different speeds, or not at all.
 #[test]
 fn all_ranks_of_all_hosts_get_the_whole_of_it() {
     let input: Vec<u8> = (0..300_000_u32).flat_map(|n| format!("{n}\n").into_bytes()).collect();

@@ -119,7 +119,7 @@ fn networks_between_two_hosts_are_measured_too() {
     let folder = Folder::new("tune-hosts");
     let (path, rsh) = (folder.path("p.toml"), rsh("plain"));
     let words = ["tune", "--quick", "--output", &path, "--hosts", "a:1,b:1", "--rsh", &rsh];
-    // The loopback is a network like any other where hosts are only pretended.
+    // Both hosts are this machine, connected by the loopback interface.
     let ended = start_with(&words, &[("CANELE_RAILS", "lo")], b"").end();
     assert_eq!(ended.code(), Some(0), "{}", ended.error);
     let measured = MeasuredProfile::read(Path::new(&path)).unwrap();

@@ -1,5 +1,5 @@
-//! Messages over several rails between two hosts, which are cut and mended meanwhile. Skipped, visibly, where there can be no
-//! network namespaces.
+//! Messages over several rails between two hosts, which are cut and restored meanwhile. Skipped with a
+//! message if there can be no network namespaces.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn start(cluster: &Cluster, options: &[&str], seconds: &str) -> support::Run {
     cluster.start("h0:1,h1:1", options, &[&ranks::example("rails_check"), seconds])
 }
 
-/// Both ranks say that all was as it should be.
+/// Checks that both ranks report a correct run.
 fn assert_whole(ended: &Ended, what: &str) {
     assert_eq!((ended.code(), ended.lines().len()), (Some(0), 2), "{what}: {}", ended.error);
 }

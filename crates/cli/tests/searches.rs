@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// More files than these two are no answer.
+/// A search that finds more files than this is no answer.
 const MOST_FOUND: usize = 2;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
 }
 
-/// The words of the table, each with the file that owns the thing.
+/// Returns the words of the table, each with the file that owns the thing.
 fn searches() -> Vec<(String, String)> {
     let text = std::fs::read_to_string(root().join("docs/architecture.md")).expect("the document");
     let (_, section) = text.split_once("\n## Twelve searches\n").expect("the section");
@@ -23,7 +23,7 @@ fn searches() -> Vec<(String, String)> {
     .collect()
 }
 
-/// The sources below a folder.
+/// Adds the sources below a folder to `found`.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         match entry.is_dir() {
@@ -34,7 +34,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What a source says of itself in its first lines, on one line and in small letters.
+/// Returns the first lines of a source, its own description, on one line and in small letters.
 fn head(source: &Path) -> String {
     let text = std::fs::read_to_string(source).expect("a source");
     let lines = text.lines().map_while(|line| line.strip_prefix("//!"));

@@ -60,7 +60,7 @@ fn a_campaign_tells_as_json_how_many_seeds_ran() {
     assert!(answer["seconds"].as_f64() > Some(0.0), "{answer}");
 }
 
-/// The lines of a table, without what depends on the machine: how fast it was.
+/// Returns the cells of a table, without the speed, which depends on the machine.
 fn cells(table: &str) -> Vec<Vec<String>> {
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let mut lines: Vec<_> = table.lines().skip(2).map(cells).collect();
@@ -155,7 +155,7 @@ fn an_algorithm_is_taken_by_its_name() {
         assert_eq!(status, Some(0), "{algorithm}: {err}");
         cells(&out)[0][8].parse::<u64>().expect("a number")
     };
-    // One message from host to host, in pieces, or one of each rank.
+    // The data go from host to host as one message, in pieces, or as one message of each rank.
     assert!(packets("leaders") < packets("lanes"));
     let (status, _, err) = canele("sim scale --ranks 4 --operation barrier --algorithm circle");
     assert_eq!(status, Some(2));
@@ -164,7 +164,7 @@ fn an_algorithm_is_taken_by_its_name() {
 
 #[test]
 fn a_broadcast_reaches_every_rank_and_waits_for_none_but_its_tree() {
-    // A status of 0 says that every rank has what rank 0 gave.
+    // A status of 0 says that every rank has the data of rank 0.
     let (status, out, err) = canele("sim scale --ranks 100 --operation broadcast --bytes 64");
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(cells(&out)[0][7], "99", "one message for each rank but the first: {out}");

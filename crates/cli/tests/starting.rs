@@ -1,5 +1,5 @@
-//! Launchers that are started under conditions which they have not chosen: signals blocked or ignored, no descriptors left, files limited,
-//! system calls denied. Each ends, and what keeps a job from running is said.
+//! Launchers under unusual conditions: signals blocked or ignored, no descriptors left, files limited, system
+//! calls denied. Each ends, and reports the reason if it cannot run a job.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use support::{Ended, start_command};
 
-/// What starts a program under conditions.
+/// Returns the program that starts others under conditions.
 fn within() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -22,14 +22,14 @@ fn within() -> &'static Path {
     })
 }
 
-/// `canele run -n 2 true` under conditions.
+/// Runs `canele run -n 2 true` under conditions.
 fn run_within(conditions: &[&str]) -> Ended {
     let mut command = Command::new(within());
     command.args(conditions).args(["--", env!("CARGO_BIN_EXE_canele"), "run", "-n", "2", "true"]);
     start_command(&mut command, b"").end()
 }
 
-/// It ran, or one text of the launcher says why it did not.
+/// Checks that the launcher ran the job, or gave the reason in one text.
 fn assert_ran_or_said(ended: &Ended, what: &str) {
     let is_one_text = ended.error.starts_with("canele: ") && ended.error.matches("canele: ").count() == 1;
     assert!(ended.code() == Some(0) || is_one_text, "{what}: {:?}: {}", ended.status, ended.error);
@@ -68,11 +68,11 @@ fn a_system_call_that_is_denied_hangs_no_launcher() {
     let calls: Vec<&str> = calls.lines().collect();
     let deny = |name: &str, error: &str| {
         let ended = run_within(&["deny", name, error]);
-        // Without some calls no program runs at all, which the system or the standard library tells.
+        // Without some calls no program runs at all; then the system or the standard library reports it.
         let is_said = !ended.error.is_empty() || ended.code().is_none();
         assert!(ended.code() == Some(0) || is_said, "{name}: {:?}", ended.status);
     };
-    // One after the other would take long: each waits for processes most of the time.
+    // Runs in a row would take long, because each mostly waits for processes.
     std::thread::scope(|scope| {
         for part in calls.chunks(calls.len().div_ceil(4)) {
             scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! What `canele run` starts, and the status and message with which it ends.
+//! Programs that `canele run` starts, and its own status and message at the end.
 
 mod support;
 
@@ -122,6 +122,32 @@ fn a_time_limit_ends_the_job_naming_who_still_ran() {
 }
 
 #[test]
+fn the_job_ends_with_a_process_that_the_caller_names() {
+    use std::process::{Command, Stdio};
+    let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let pid = other.id().to_string();
+    let input = other.stdin.take();
+    let job = std::thread::spawn({
+        let pid = pid.clone();
+        move || shell(&["-n", "2", "--end-with", &pid], "echo begun; sleep 1000")
+    });
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!job.is_finished(), "while that process runs");
+    drop(input);
+    other.wait().unwrap();
+    let ended = job.join().unwrap();
+    assert_eq!(ended.code(), Some(143), "{}", ended.error);
+    assert!(
+        ended.error.starts_with(&format!("canele: process {pid} of --end-with has ended")),
+        "{}",
+        ended.error
+    );
+    let ended = shell(&["-n", "1", "--end-with", "4194305"], "exit 0");
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("--end-with 4194305: there is no such process"), "{}", ended.error);
+}
+
+#[test]
 fn ranks_find_their_place_variables_and_directory() {
     let script =
         "echo $CANELE_RANK/$CANELE_SIZE $CANELE_LOCAL_RANK/$CANELE_LOCAL_SIZE $CANELE_WAIT $A $(pwd)";
@@ -167,7 +193,7 @@ fn ranks_say_to_which_processors_they_are_bound() {
     }
 }
 
-/// Ranks of two jobs, neither of which ends before the other has started, have no processor in common.
+/// Ranks of two jobs that run at the same time have no processor in common.
 #[test]
 fn jobs_side_by_side_are_not_bound_to_the_same_processors() {
     let folder = std::env::temp_dir().join(format!("canele-bound-{}", std::process::id()));

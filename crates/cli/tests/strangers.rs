@@ -1,4 +1,5 @@
-//! Ranks of a job amid connections of strangers, which say nothing or half a word and come again when they are dropped.
+//! Ranks of a job amid connections of strangers, which send nothing or half a message and come again when
+//! they are dropped.
 
 mod support;
 
@@ -14,7 +15,7 @@ use support::hosts::{start_on, wait_on_host};
 use support::ranks::{program, setting};
 use support::wait_until;
 
-/// What a stranger says: nothing, the beginning of a hello, or all of one that was made without the key.
+/// The bytes that a stranger sends: none, the beginning of a hello, or a whole hello made without the key.
 const WORDS: [&[u8]; 3] = [b"", b"CANELE\x04\x00half", &wrong_hello()];
 
 const fn wrong_hello() -> [u8; 88] {
@@ -28,7 +29,7 @@ const fn wrong_hello() -> [u8; 88] {
     bytes
 }
 
-/// The addresses of this machine that a process listens on.
+/// Returns the addresses of this machine that a process listens on.
 fn listeners(pid: u32) -> Vec<SocketAddr> {
     let sockets: Vec<_> = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -57,7 +58,7 @@ struct Strangers {
 }
 
 impl Strangers {
-    /// Connects once to each address, from one of several of this machine's.
+    /// Connects once to each address, from one of several addresses of this machine.
     fn knock(&mut self, words: &[u8]) {
         for to in &self.to {
             let from = Ipv4Addr::new(127, 0, 0, 2 + (self.made % 50) as u8);
@@ -66,7 +67,7 @@ impl Strangers {
                 continue;
             }
             let mut stream = TcpStream::from(socket);
-            // It may be dropped already.
+            // The rank may have dropped the connection already.
             let _ = stream.write_all(words);
             self.held.push_back(stream);
             self.made += 1;
@@ -74,13 +75,14 @@ impl Strangers {
     }
 }
 
-/// The processor time of a process in µs.
+/// Returns the processor time of a process in µs.
 fn processor_time(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
     text.split_whitespace().next().map_or(0, |ns| ns.parse::<u64>().unwrap_or(0) / 1000)
 }
 
-/// Strangers hold `STRANGERS` connections, and make new ones all the time, while rank 1 speaks to rank 0 for the first time.
+/// Holds `STRANGERS` connections and makes new ones all the time, while rank 1 sends its first message to
+/// rank 0.
 fn reaches(wait: &str, words: &'static [u8], sign: &Path) {
     let count = setting("STRANGERS", 900) as usize;
     let options = ["--wait", wait, "--env", "CANELE_RAILS=lo"];

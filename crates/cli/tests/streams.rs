@@ -99,7 +99,7 @@ fn a_reader_that_does_not_read_delays_neither_failures_nor_their_consequences() 
     let mut message = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut message).unwrap();
     assert_eq!(message, "canele: rank 1 exited with status 5; ending the job\n");
-    // Only now the output is read.
+    // The output is read only now.
     std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(5));
 }
@@ -118,7 +118,8 @@ fn output_that_cannot_be_written_is_named_and_a_failure() {
     }
 }
 
-/// A launcher whose ranks have printed more than a pipe takes, and ended or are about to; its output is not read.
+/// Starts a launcher whose ranks print more than a pipe takes, and end or are about to; its output is not
+/// read.
 fn with_a_stuck_reader(options: &[&str]) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_canele"))
         .args(["run", "-n", "2"])
@@ -146,7 +147,7 @@ fn code_at_the_end(mut child: Child) -> Option<i32> {
     status.unwrap().code()
 }
 
-/// True once the launcher has no process below it.
+/// Returns true once the launcher has no process below it.
 fn is_alone(launcher: u32) -> bool {
     let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children"));
     children.unwrap_or_default().is_empty()
@@ -177,7 +178,7 @@ fn terminal() -> (OwnedFd, std::fs::File) {
     (master, slave)
 }
 
-/// A launcher that labels the endless lines of its ranks and so writes them itself.
+/// Starts a launcher that labels the endless lines of its ranks and so writes them itself.
 fn on_an_unread_terminal(options: &[&str]) -> (OwnedFd, Child) {
     let (master, slave) = terminal();
     let child = Command::new(env!("CARGO_BIN_EXE_canele"))
@@ -199,7 +200,7 @@ fn a_terminal_that_takes_nothing_delays_neither_signals_nor_the_time_limit() {
     let (_master, child) = on_an_unread_terminal(&[]);
     let stat = || std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     support::wait_until("the ranks to start", || !is_alone(child.id()));
-    // It has written what the terminal takes once it uses no processor.
+    // The launcher has filled the terminal once it uses no processor time.
     let mut before = String::new();
     support::wait_until("the terminal to be full", || {
         std::thread::sleep(std::time::Duration::from_millis(200));

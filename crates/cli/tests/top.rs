@@ -56,7 +56,7 @@ fn ranks_that_wait_are_told_with_their_share_of_the_time() {
         let ranks = all["jobs"][0]["ranks"].as_array().cloned().unwrap_or_default();
         all["jobs"][0]["states"]["waits"] == 3 && ranks.len() == 3 && ranks.iter().all(waits)
     });
-    // On a terminal it goes on until a key ends it, and leaves the terminal as it was.
+    // On a terminal it runs until a key ends it, and restores the terminal.
     let mut on_terminal = Command::new("script");
     let command = format!("stty cols 120 rows 30; {} top {pid} --every 0.1", env!("CARGO_BIN_EXE_canele"));
     on_terminal.args(["--quiet", "--return", "--command", &command, "/dev/null"]).env("TERM", "xterm");

@@ -1,4 +1,4 @@
-//! Traces of jobs: what is in the file, and what `canele trace` says of it.
+//! Traces of jobs: the contents of the file, and the findings of `canele trace`.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::hosts::start_on;
 use support::ranks::{program, start_job};
 use support::{canele, kill, wait_until};
 
-/// A file of this test that is not there yet.
+/// Returns a file name of this test that does not exist yet.
 fn file(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("canele-tracing-{}-{name}", std::process::id()));
     let _ = std::fs::remove_file(&path);
@@ -32,12 +32,12 @@ fn of<'e>(events: &'e [Value], phase: &'e str, category: &'e str) -> impl Iterat
     events.iter().filter(move |event| event["ph"] == phase && event["cat"] == category)
 }
 
-/// True of a message of the program with this tag: collectives have a flow of their own.
+/// Returns true for a message of the program with this tag: collectives have a flow of their own.
 fn is_with(event: &Value, tag: u32) -> bool {
     event["args"]["tag"] == tag && event["args"]["flow"] == 0
 }
 
-/// Times of a rank rise from line to line, and slices of a thread lie in each other or apart.
+/// Checks that times of a rank rise from line to line, and that slices of a thread are nested or apart.
 fn assert_ordered(events: &[Value]) {
     let mut last: BTreeMap<u64, f64> = BTreeMap::new();
     let mut open: BTreeMap<(u64, u64), Vec<f64>> = BTreeMap::new();
@@ -48,7 +48,7 @@ fn assert_ordered(events: &[Value]) {
         if event["ph"] == "X" {
             let (end, stack) =
                 (at + number(event, "dur"), open.entry((rank, number(event, "tid") as u64)).or_default());
-            // Nanoseconds are written, and added here.
+            // The file has nanoseconds; sums of them have rounding errors.
             while stack.last().is_some_and(|until| *until <= at + 0.0005) {
                 stack.pop();
             }
@@ -61,7 +61,7 @@ fn assert_ordered(events: &[Value]) {
     }
 }
 
-/// Every message has an arrow from its send to its receive, forwards in time.
+/// Checks that every message has an arrow from its send to its receive, forwards in time.
 fn assert_arrows(events: &[Value], least: usize) {
     let ends = |phase| -> BTreeMap<u64, (f64, u64)> {
         of(events, phase, "message")
@@ -92,7 +92,8 @@ fn a_trace_has_calls_messages_and_arrows_and_its_summary_names_the_late_sender()
     assert!(ended.error.contains("written to"), "{}", ended.error);
     let events = events(&path);
     assert_ordered(&events);
-    // Ten rounds and a long message from each of four, and the late one; what collectives send comes on top.
+    // Ten rounds and a long message from each of four ranks, and the late message. Messages of collectives
+    // add to these.
     assert_arrows(&events, 45);
     let sends = of(&events, "X", "send").filter(|event| is_with(event, 1)).collect::<Vec<_>>();
     assert_eq!(sends.len(), 40);
@@ -117,7 +118,7 @@ fn a_trace_has_calls_messages_and_arrows_and_its_summary_names_the_late_sender()
         .find(|line| line.starts_with("* rank 1 computes longest before"))
         .unwrap_or_default();
     assert!(cause.contains("; rank 0 waits ") || cause.contains("ranks 0"), "{}", said.out);
-    // The program sleeps there before it sends.
+    // The program sleeps at this place before it sends.
     assert!(cause.contains("traced::run (traced.rs:"), "{cause}");
     let json = canele(&["trace", trace, "--json"]).out;
     let summary: Value = serde_json::from_str(&json).unwrap();
@@ -139,7 +140,8 @@ fn a_trace_has_calls_messages_and_arrows_and_its_summary_names_the_late_sender()
     [path, svg, html].iter().for_each(|path| std::fs::remove_file(path).unwrap());
 }
 
-/// A page names the cause, loads nothing, and its own code finds in it what the trace has. The last is checked where Node.js is installed.
+/// Checks that a page names the cause and loads nothing, and that its own code finds the trace's contents.
+/// The last check needs Node.js.
 fn assert_page(html: &Path, events: &[Value]) {
     let page = std::fs::read_to_string(html).unwrap();
     assert!(page.contains("computes longest before"), "{page}");
@@ -182,7 +184,7 @@ fn the_events_of_a_rank_that_was_killed_are_there() {
     assert_ordered(&events);
     let sends = of(&events, "X", "send").filter(|event| event["pid"] == 2 && is_with(event, 1));
     assert_eq!(sends.count(), 10);
-    // Whether the others were told of its death before they were ended, too, is a race.
+    // The other ranks may learn of its death before they are ended, or not.
     let waits: Vec<_> = of(&events, "X", "wait").filter(|event| is_with(event, 10)).collect();
     assert_eq!(waits.len(), 2, "{waits:?}");
     assert!(waits.iter().all(|wait| wait["name"] == "wait for a message from 2"), "{waits:?}");

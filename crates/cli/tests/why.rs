@@ -1,4 +1,4 @@
-//! Jobs that hang, and what is told of them.
+//! Jobs that hang, and the reports about them.
 
 mod support;
 
@@ -7,7 +7,7 @@ use support::hosts::start_on;
 use support::ranks::{program, start_job};
 use support::{canele, kill, wait_until};
 
-/// Asks until the answer has this sentence; gives the whole answer.
+/// Asks until the answer has this sentence, and returns the whole answer.
 fn ask_until(launcher: u32, sentence: &str) -> String {
     let pid = launcher.to_string();
     let mut answer = String::new();
@@ -18,7 +18,7 @@ fn ask_until(launcher: u32, sentence: &str) -> String {
     answer
 }
 
-/// What is told of a rank, from its line on.
+/// Returns the report from the line of a rank on.
 fn of_rank(answer: &str, rank: u32) -> &str {
     let start = answer.find(&format!("\n    {rank}  ")).unwrap_or_else(|| panic!("no rank {rank}: {answer}"));
     &answer[start + 1..]
@@ -68,7 +68,7 @@ fn a_rank_that_computes_is_the_odd_one_out_of_a_collective() {
     let job = start_job(&["-n", "3"], &["hanging", "absent"], &[]);
     let answer = ask_until(job.run.pid(), "ranks 0-1 are in barrier 1 on ");
     assert!(answer.contains("rank 2 is not (rank 2: computes outside of the library"), "{answer}");
-    // A machine with much to do may not stop it in time for every answer.
+    // A busy machine may fail to stop the process in time for an answer.
     ask_until(job.run.pid(), "computes outside of the library, in fault::hanging::compute (");
     kill("TERM", job.run.pid());
     job.end();

@@ -1,4 +1,5 @@
-//! What users choose for `mpicc` and `mpicxx` in the spelling of MPICH and others: the compiler and a profiling library. `mpichversion`.
+//! Choices for `mpicc` and `mpicxx` in the spelling of MPICH and others: the compiler and a profiling
+//! library. `mpichversion`.
 
 mod support;
 
@@ -7,7 +8,7 @@ use std::process::{Command, Output};
 
 use support::installation::{Installation, printed};
 
-/// A library for profiling that prints a word before each `MPI_Init`.
+/// Makes a library for profiling that prints a word before each `MPI_Init`.
 fn tool(here: &Installation, name: &str, word: &str) {
     let source = format!(
         "#include <mpi.h>\n#include <stdio.h>\n\
@@ -66,7 +67,7 @@ fn a_profiling_library_wraps_the_functions_of_mpi() {
     fs::write(here.path("etc/set.conf"), "folder=tools\nPROFILE_PRELIB=\"-L$folder -lfixed\"\n").unwrap();
     fs::write(here.path("near.conf"), "PROFILE_PRELIB='-Ltools -lfixed' PROFILE_POSTLIB=-lm\nfalse\n")
         .unwrap();
-    // The library beside that of MPI counts before a file.
+    // The library beside that of MPI has precedence over a file.
     fs::write(here.path("beside.conf"), "PROFILE_PRELIB=-lmissing\n").unwrap();
     for (words, variable, says) in [
         (&["-Ltools", "-profile=fixed"][..], "", "fixed"),
@@ -94,7 +95,7 @@ fn a_file_of_a_profiling_library_adds_folders_of_headers() {
     fs::write(here.path("tool.conf"), "PROFILE_INCPATHS=-Itools\n").unwrap();
     assert!(!here.run("mpicc", &["-c", "part.c"]).status.success());
     printed(&here.run("mpicc", &["-profile=tool", "-c", "part.c"]));
-    // What is compiled alone needs no library.
+    // Compiling without linking needs no library.
     fs::remove_dir_all(here.path("lib")).unwrap();
     printed(&here.run("mpicc", &["-profile=tool", "-c", "part.c"]));
 }
@@ -140,7 +141,7 @@ fn a_file_of_a_profiling_library_that_is_no_use_is_refused_with_its_path() {
         ("", "add PROFILE_PRELIB="),
     ] {
         fs::write(here.path("tool.conf"), text).unwrap();
-        // Variables of the user's own are none of the file's.
+        // A variable of the user's own does not come from the file.
         let mut command = here.command("mpicc", &["-profile=tool", "-c", "a.c"]);
         let text = error(&command.env("PROFILE_PRELIB", "-lm").output().unwrap());
         assert!(text.contains(says), "{text}");

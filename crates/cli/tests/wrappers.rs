@@ -1,4 +1,4 @@
-//! `mpicc`, `mpicxx` and `mpiexec` of an installation: which header, which library, which exit status.
+//! `mpicc`, `mpicxx` and `mpiexec` of an installation: their header, their library, their exit status.
 
 mod support;
 
@@ -16,7 +16,7 @@ fn a_program_runs_over_the_library_it_was_built_with_or_another_one_that_is_sear
     let alone = || here.command("../program", &[]);
     assert_eq!(printed(&alone().output().unwrap()), "ours");
     assert_eq!(printed(&alone().env("LD_LIBRARY_PATH", &other).output().unwrap()), "theirs");
-    // Under our launcher it is ours, whatever is searched otherwise.
+    // Under Canelé's launcher programs load its library, whatever the search path says.
     for command in ["mpiexec", "mpirun"] {
         let mut run = here.command(command, &["-n", "2", "./program"]);
         assert_eq!(printed(&run.env("LD_LIBRARY_PATH", &other).output().unwrap()), "ours\nours");

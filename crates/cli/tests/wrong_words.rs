@@ -1,4 +1,4 @@
-//! What is said of a command line that a person has mistyped: the word, and what to write instead.
+//! Errors for mistyped command lines: they name the word and the correction.
 
 mod support;
 
@@ -58,7 +58,7 @@ fn this_host_needs_no_remote_shell() {
     assert_eq!((ended.code(), &*ended.error, lines), (Some(0), "", vec!["0", "1"]));
     let ended = canele(&["run", "--hosts", "localhost:2", "-n", "3", "true"]);
     assert!(ended.error.contains("3 ranks do not fit: the hosts take 2 in all"), "{}", ended.error);
-    // Where others are named, too, its ranks still start without one.
+    // If other hosts are named too, the ranks of this host still need no remote shell.
     let ended = canele(&["run", "--hosts", "localhost:1,h9.invalid:1", "true"]);
     assert!(ended.error.contains("cannot start on host h9.invalid"), "{}", ended.error);
     let ended = canele(&["run", "--hosts", "localhost:2", "--rsh", "/no/such/shell", "true"]);

@@ -1,16 +1,17 @@
-//! Agreements on a new flow, in which no rank waits: members find a pair that is free everywhere, and all
+//! Agreements on a new flow, during which no rank waits: members find a pair that is free everywhere, and all
 //! take it.
 //!
 //! ```text
 //!   free here ──(conjunction)──▶ free everywhere: take one ──(conjunction)──▶ all could: agreed; else again
 //! ```
 //!
-//! Owns the progress of one. Its conjunctions advance with any pass, as other collectives do, whatever the
-//! program waits for. They share one tag, drawn at the start: each begins after the one before, and messages
-//! with one tag keep their order.
+//! Owns the progress of one agreement. Its conjunctions advance with any pass, as other collectives do,
+//! whatever the program waits for. They share one tag, drawn at the start: each begins after the one before,
+//! and messages with one tag keep their order.
 //!
-//! Between two groups a conjunction gives each group that of the other alone, so it is made twice. The second
-//! time each member gives the first result and its own words, and both groups get the same result.
+//! Between two groups a conjunction gives each group the result of the other group alone, so it is made
+//! twice. The second time each member gives the first result and its own words, and both groups get the same
+//! result.
 
 use std::sync::Arc;
 
@@ -25,9 +26,9 @@ use crate::request::CollectiveRequest;
 use crate::schedule::Schedule;
 use crate::spec::{Operation, Shape};
 
-/// The number of free pairs among which one is chosen, four times as many in each further round. So
-/// agreements on different flows at the same time, in other orders on other ranks, seldom choose the same
-/// pair, for any number of them.
+/// The number of free pairs among which one is chosen; it is four times as large in each further round. So
+/// agreements that run at the same time on different flows seldom choose the same pair. This holds for any
+/// number of agreements, even if ranks advance them in different orders.
 const CHOICES: usize = 16;
 
 /// An agreement under way.

@@ -11,10 +11,10 @@
 //! which publish it once, win. With a processor for each rank, the messages one after the other count, and
 //! for long data the bytes that all ranks copy at once.
 //!
-//! A non-blocking collective has no shared buffer, nor has one of several hosts.
+//! Neither a non-blocking collective nor one of several hosts uses shared buffers.
 //!
-//! In an alltoall two members exchange one message by every algorithm except Bruck's and shared buffers. So
-//! lengths that only some of them know may choose among the others.
+//! In an alltoall two members exchange one message, whatever the algorithm is, except for Bruck's and shared
+//! buffers. So the choice among the other algorithms may depend on lengths that only some members know.
 
 mod algorithm;
 mod costs;

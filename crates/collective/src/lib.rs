@@ -4,11 +4,11 @@
 //!   spec ──choose──▶ schedule (cached) ──▶ ScheduleRun::advance: short messages straight over the rail
 //!                                           └─▶ transfers: long data, and messages that a thread sleeps for
 //! ```
-//! A collective is a schedule (`schedule`) that a run (`run`) carries out step by step. Nothing here waits: a
-//! blocking call of the engine drives a [`ScheduleRun`] and waits for its messages. A [`CollectiveRequest`]
-//! owns its memory and advances whenever it is asked to. Each call has a number, which is its messages' tag.
-//! It is equal on all members because all make the same calls in the same order. So messages of two calls
-//! never mix, and any number of calls may be under way.
+//! A collective is a schedule (`schedule`) that a run (`schedule_run`) carries out step by step. Nothing here
+//! waits: a blocking call of the engine drives a [`ScheduleRun`] and waits for its messages. A
+//! [`CollectiveRequest`] owns its memory and advances whenever it is asked to. Each call has a number, which
+//! is its messages' tag. It is equal on all members because all make the same calls in the same order. So
+//! messages of two calls never mix, and any number of calls may be under way.
 //!
 //! On one host long data may be published instead of sent: in shared buffers (`shared_buffers`), in memory
 //! that all members can read. Messages announce it.

@@ -149,7 +149,7 @@ impl<U: User> Memory<'_, U> {
         }
     }
 
-    /// Takes the data that another rank publishes to elements of a layout.
+    /// Takes the data that another rank publishes, into elements of a layout.
     #[cold]
     #[inline(never)]
     fn take_lent(&mut self, published: Window<'_>, into: Span) {
@@ -282,7 +282,7 @@ impl User for Slices<'_> {
 }
 
 impl Slices<'_> {
-    /// Cuts both into the ranges of sends and of receives, in their order.
+    /// Cuts input and output into the ranges of sends and of receives, in their order.
     ///
     /// # Panics
     /// If a range of a receive overlaps any other: a round does not do that.

@@ -48,8 +48,8 @@ pub enum CollectiveProgress {
 }
 
 impl CollectiveRequest {
-    /// Makes the part of the rank with the protocols `proto`, one of many on processors of their own; among a
-    /// team, or else all ranks. `call` differs for each collective of a flow, and is equal on all ranks.
+    /// Makes the part of the rank with the protocols `proto`, among a team, or else all ranks. Each rank has
+    /// a processor of its own. `call` differs for each collective of a flow, and is equal on all ranks.
     ///
     /// # Errors
     /// A root or neighbour does not exist; lists of the wrong length.
@@ -81,7 +81,7 @@ impl CollectiveRequest {
         self.name
     }
 
-    /// Returns the ranks whose messages of this round have not come, as far as it has looked.
+    /// Returns the ranks whose messages of this round have not come, as far as the request has looked.
     pub fn missing(&self) -> impl Iterator<Item = Rank> {
         self.schedule.peers_of(self.place, &self.missing)
     }
@@ -121,7 +121,8 @@ impl CollectiveRequest {
         }
     }
 
-    /// Returns this rank's output, once all is done, in memory of the library's own.
+    /// Returns this rank's output, once all is done; empty if the output does not lie in memory of the
+    /// library.
     pub fn output(&self) -> &[u8] {
         match &self.buffers.output {
             CollectiveBuffer::Own(own) => own.bytes(),
@@ -187,7 +188,7 @@ impl CollectiveRequest {
         Ok(step)
     }
 
-    /// Gives it up with `error`: it fails as soon as none of its memory is lent.
+    /// Gives the request up with `error`: it fails as soon as none of its memory is lent.
     ///
     /// # Errors
     /// `error`, if nothing is lent already.

@@ -17,7 +17,7 @@ pub enum Area {
     Input,
     /// The user's output.
     Output,
-    /// The library's own, for blocks on their way.
+    /// Memory of the library, for blocks on their way.
     Scratch,
     /// This rank's shared buffer, from which the other members fetch; here it is only copied to.
     Shared,
@@ -56,7 +56,7 @@ impl Span {
         self.area == other.area && meet && self.len > 0 && other.len > 0
     }
 
-    /// Returns its places in the area.
+    /// Returns its range within the area.
     #[inline(always)]
     pub(crate) fn range(self) -> std::ops::Range<usize> {
         self.at..self.at + self.len
@@ -183,8 +183,8 @@ pub struct Schedule {
     pub scratch_bytes: usize,
     /// The shared buffer that it needs.
     pub shared_buffer: Option<SharedBufferNeed>,
-    /// The length of the data in shared buffers, as this rank computes it; it goes with a shared buffer's
-    /// name, for all must agree.
+    /// The length of the data in shared buffers, as this rank computes it; it is sent with the name of a
+    /// shared buffer, because all must agree.
     pub(crate) published: usize,
 }
 
@@ -231,7 +231,7 @@ impl<'t> ScheduleDraft<'t> {
         self.group = group;
     }
 
-    /// Omits messages of empty spans from now on: their receivers know.
+    /// Omits messages of empty spans from now on: their receivers know that the spans are empty.
     pub fn be_sparse(&mut self) {
         self.is_sparse = true;
     }
@@ -339,7 +339,7 @@ impl<'t> ScheduleDraft<'t> {
     }
 
     /// Sets the needed shared buffer, whose name is put into scratch. Messages about it are empty, and are
-    /// sent.
+    /// sent all the same.
     pub fn shared_buffer(&mut self, shared_buffer: SharedBufferNeed) {
         self.is_sparse = false;
         self.made.shared_buffer = Some(shared_buffer);

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::schedule::Schedule;
 use crate::spec::Shape;
 
-/// The most schedules that are kept; a rank that is the root in its turn is one of so many shapes.
+/// The most schedules that are kept. If ranks take turns as the root, each root is a shape of its own.
 const MOST: usize = 32;
 
 /// A cache of schedules by shape.

@@ -41,7 +41,7 @@ pub enum Stop {
     Done,
     /// Messages have not come.
     Missing {
-        /// True if others have come since the last stop.
+        /// True if messages were sent or received since the last stop.
         moved: bool,
     },
     /// Another packet is in front of a message: a pass will take it away.

@@ -57,8 +57,7 @@ pub enum Operation {
     Exscan,
 }
 
-/// A collective of equal blocks; equal on all members, except for the role of
-/// each and `in_place`.
+/// A collective of equal blocks; equal on all members, except for the role of each and `in_place`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// The operation.

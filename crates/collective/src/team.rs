@@ -30,7 +30,7 @@ impl Team {
     }
 
     /// Makes a team of two groups that work with each other: the first `local` members are this rank's own
-    /// group. Each side has its own first; both count the members of a group alike.
+    /// group. Each side lists its own group first; both sides count the members of a group alike.
     ///
     /// # Panics
     /// This rank's number is not one of its own group, or that is larger than both.

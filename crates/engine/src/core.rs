@@ -1,4 +1,4 @@
-//! The state that the lock of an engine protects: the parts of the engine, each of which owns its own.
+//! The state that the lock of an engine protects: the parts of the engine, each of which owns its own state.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -78,7 +78,7 @@ impl Core {
         if job.network.is_some() || rails.has_networks() {
             launcher.send(&ToLauncher::Addresses { rails: own_addresses(&rails) })?;
         }
-        // Hosts may differ in processors, of which each knows its own: a job of several is never
+        // Hosts may differ in processors, of which each knows its own: a job on several hosts never counts as
         // oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
@@ -176,7 +176,7 @@ fn collective_costs(job: &JobInfo) -> (CollectiveCosts, CollectiveCosts) {
     (all, inside)
 }
 
-/// Returns the number of bytes that a rank of this host is sent unannounced.
+/// Returns the length up to which a message to a rank of this host goes unannounced, in bytes.
 fn eager_bytes(job: &JobInfo, tunables: &Tunables) -> usize {
     choice::eager_bytes(tunables.eager_bytes, &job.profile.host)
 }

@@ -48,7 +48,7 @@ pub struct Engine {
 pub(crate) type Locked<'a> = Guard<'a, Core>;
 
 impl Engine {
-    /// Joins the job that the environment describes; alone, a job of one rank.
+    /// Joins the job that the environment describes; without one, a job of this rank alone.
     ///
     /// # Errors
     /// Wrong settings, a foreign launcher, no memory.
@@ -114,7 +114,7 @@ impl Engine {
         if self.is_served.swap(true, Relaxed) {
             return true;
         }
-        // Counted before another thread can count threads.
+        // The thread is counted before another thread can count threads.
         self.own_threads.fetch_add(1, Relaxed);
         let engine = self.clone();
         let started = std::thread::Builder::new().spawn(move || engine.serve());
@@ -149,7 +149,7 @@ impl Engine {
         self.world.len() as u32
     }
 
-    /// Returns the ranks that this one was started with, it among them.
+    /// Returns the ranks that this one was started with, including itself.
     pub fn world(&self) -> Range<u32> {
         self.world.clone()
     }

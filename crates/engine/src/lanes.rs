@@ -1,12 +1,14 @@
-//! The lanes of a rank: engines beside its first, so that threads on different flows do not meet.
+//! The lanes of a rank: engines beside its first, so that threads on different flows do not wait for one
+//! lock.
 //!
 //! Each lane is an engine of its own, with its lock, protocols, inbox, waiters and collectives. It
-//! communicates with the same lane of other ranks alone. The first lane owns the state that a rank has once:
+//! communicates only with the same lane of other ranks. The first lane owns the state that a rank has once:
 //! memory that peers reach, names, and growth. A lane is opened when a flow is first made on it. No thread
 //! ever holds the locks of two lanes.
 //!
 //! *Progress.* A thread that waits looks after the other lanes of its rank now and then. It makes progress on
-//! those without any since its last look. One of the sleeping threads does so as well.
+//! those on which no thread has made progress since its last look. One of the sleeping threads does so as
+//! well.
 
 mod opening;
 mod set;
@@ -40,7 +42,7 @@ const LOOK_INTERVAL_NS: u64 = 10_000;
 /// The number of a lane, and the state that it shares with the others of its rank.
 pub(crate) struct Lanes {
     number: u8,
-    /// The rank's first lane, which is kept for the rest of the process; `None` for that itself.
+    /// The rank's first lane, which is kept for the rest of the process; `None` in the first lane itself.
     pub first: Option<Arc<Engine>>,
     /// On the first lane: the further lanes that are open.
     further: [OnceLock<Arc<Engine>>; MOST_LANES as usize - 1],
@@ -51,7 +53,7 @@ pub(crate) struct Lanes {
     are_several: AtomicBool,
     /// The number of times that threads have made progress here.
     visits: AtomicU32,
-    /// The thread that did so last, if the rank has several lanes.
+    /// The thread that made progress here last, if the rank has several lanes.
     visitor: AtomicU64,
     /// The `visits` of the others at the last look of a thread of this lane.
     seen: [AtomicU32; MOST_LANES as usize],
@@ -137,8 +139,8 @@ impl Lanes {
         is_due
     }
 
-    /// Returns the number of processors for the threads of this rank, at least 1: its part of those of its
-    /// host's ranks.
+    /// Returns the number of processors for the threads of this rank, at least 1: its share of the processors
+    /// that the ranks of its host can use.
     fn processors(&self, job: &JobInfo, place: RankPlace) -> u32 {
         *self
             .processors
@@ -197,7 +199,7 @@ impl Engine {
     /// Returns the open lane of this number of this rank.
     ///
     /// # Panics
-    /// It is not open, so there is no operation on it.
+    /// The lane is not open; no operation is on such a lane.
     #[inline(always)]
     pub fn numbered_lane(&self, number: u8) -> &Self {
         self.lane_if_open(number).expect("an operation is of a lane that is open")
@@ -249,15 +251,15 @@ impl Engine {
         self.lanes.first.as_ref().unwrap_or(self)
     }
 
-    /// Returns the number of lanes that a rank may have, equal on all ranks of the start: one without a
-    /// launcher.
+    /// Returns the number of lanes that a rank may have, equal on all ranks with which the job started. It is
+    /// 1 without a launcher.
     pub fn most_lanes(&self) -> u8 {
         most_lanes(self.job(), &self.tunables)
     }
 
     /// Makes progress on the other lanes of this rank on which no thread has since the last call. Returns
-    /// true if the waiting threads, here and there, have no processor each. Advances agreements on flows of
-    /// lanes. The caller holds no lane's lock.
+    /// true if the rank has more waiting threads on its lanes than processors. Advances agreements on flows
+    /// of lanes. The caller holds no lane's lock.
     #[cold]
     pub(crate) fn look_after_lanes(&self) -> bool {
         let first = self.first();
@@ -297,9 +299,9 @@ impl Engine {
         self.lanes.open()
     }
 
-    /// Returns true if flows of the members of the flow of collectives `parent` may lie on further lanes,
-    /// equally on all members. It is false if a member is not of the start, as a rank of another job may have
-    /// another number of lanes.
+    /// Returns true if the members of the flow of collectives `parent` may have flows on further lanes. The
+    /// result is equal on all members. It is false if a member was added later, because a rank of another job
+    /// may have another number of lanes.
     ///
     /// # Errors
     /// The job is over.
@@ -314,8 +316,8 @@ impl Engine {
         Ok(at_start)
     }
 
-    /// Returns the lane of the next flow that all members of the flow of collectives `parent` make, for they
-    /// all count alike.
+    /// Returns the lane of the next flow that all members of the flow of collectives `parent` make. All of
+    /// them count alike.
     pub(crate) fn next_lane(&self, parent: FlowId) -> Result<u8, Error> {
         let (mut core, mut state) = self.begin(parent)?;
         let number = state.count_child();

@@ -3,10 +3,10 @@
 use crate::core::Core;
 
 impl Core {
-    /// Makes one pass; returns true if anything moved. Its first steps are links that a look before a sleep
-    /// has made, and collectives under way, which take their messages from the links. Then it moves packets
-    /// and copies, which is most of the work. Follow-ups of operations, connections, messages of survivors,
-    /// notices of the launcher and requests to it come last.
+    /// Makes one pass; returns true if anything moved. It first opens links that a look before a sleep has
+    /// made, and advances collectives under way, which take their messages from the links. Then it moves
+    /// packets and copies, which is most of the work. Follow-ups of operations, connections, messages of
+    /// survivors, notices of the launcher and requests to it come last.
     #[inline]
     pub fn pass(&mut self) -> bool {
         let Self { lane, connections, membership, rma, collectives, survivors, .. } = self;

@@ -230,6 +230,17 @@ impl Launcher {
         Ok(())
     }
 
+    /// Ends the job together with the process that `--end-with` names.
+    pub(super) fn handle_end_with(&mut self) {
+        let Some(end_with) = self.end_with.take() else { return };
+        if !self.ending {
+            let pid = end_with.pid;
+            self.output.say(&format!("process {pid} of --end-with has ended; ending the job"));
+            self.end(128 + Signal::TERM.as_raw() as u8, GRACE);
+        }
+        end_with.close(&self.events);
+    }
+
     /// Ends every process that still runs. The first status that was set stays.
     pub(super) fn end(&mut self, status: u8, grace: Duration) {
         self.status.get_or_insert(status);

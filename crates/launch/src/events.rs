@@ -82,6 +82,8 @@ pub enum Source {
     Search(u32),
     /// One of the sockets of [`Events::close_arrivals`].
     Arrival(u32),
+    /// The end of the process with which the job ends.
+    EndWith,
 }
 
 impl Source {
@@ -110,6 +112,7 @@ impl Source {
             Source::Joining(index) => (20, index),
             Source::Arrival(index) => (21, index),
             Source::Lane(index) => (22, index),
+            Source::EndWith => (23, 0),
         };
         kind << 32 | u64::from(index)
     }
@@ -139,7 +142,8 @@ impl Source {
             19 => Source::JoinListener(index),
             20 => Source::Joining(index),
             21 => Source::Arrival(index),
-            _ => Source::Lane(index),
+            22 => Source::Lane(index),
+            _ => Source::EndWith,
         }
     }
 }
@@ -256,6 +260,7 @@ mod tests {
             Source::Search(8),
             Source::Arrival(9),
             Source::Lane(10),
+            Source::EndWith,
         ] {
             assert_eq!(Source::decode(source.encode()), source);
         }

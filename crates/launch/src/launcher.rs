@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use canele_control::{JobInfo, OnFailure, ToLauncher};
 
 use super::connected::ConnectedJobs;
+use super::end_with::EndWith;
 use super::ending::Extent;
 use super::events::{Events, Ready, Source};
 use super::failure::{Exit, RankFailure, SignalName, exit_list};
@@ -32,10 +33,12 @@ pub(super) const GRACE: Duration = Duration::from_millis(500);
 const FINISHED_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The command line's settings for the launcher itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct LauncherSettings {
     /// The time after which the job ends.
     pub timeout: Option<Duration>,
+    /// The process of this host whose end ends the job.
+    pub end_with: Option<u32>,
     /// True if hosts were named, so messages name them too.
     pub name_hosts: bool,
     /// True if the launcher reports at the end how each rank ended.
@@ -49,6 +52,7 @@ pub struct Launcher {
     report_exits: bool,
     pub(super) started: Instant,
     pub(super) timeout_at: Option<Instant>,
+    pub(super) end_with: Option<EndWith>,
     pub(super) events: Events,
     pub(super) signals: Signals,
     pub(super) queries: Option<Queries>,
@@ -105,6 +109,7 @@ impl Launcher {
         start: impl FnOnce(&Events) -> io::Result<JobHosts>,
     ) -> io::Result<Launcher> {
         let signals = Signals::new(&events)?;
+        let end_with = EndWith::watch_if_possible(settings.end_with, &events, &mut output)?;
         let hosts = start(&events)?;
         let queries = Queries::listen(&events);
         if let Err(error) = &queries {
@@ -118,6 +123,7 @@ impl Launcher {
             report_exits: settings.report_exits,
             timeout_at: settings.timeout.and_then(|after| started.checked_add(after)),
             queries: queries.ok(),
+            end_with,
             started,
             open: info.hosts.iter().map(|host| host.ranks > 0).collect(),
             unstarted: info.size,
@@ -179,6 +185,7 @@ impl Launcher {
     fn handle(&mut self, source: Source, ready: Ready) {
         match source {
             Source::Signals => self.handle_signals(),
+            Source::EndWith => self.handle_end_with(),
             // Output is written after all events anyway.
             Source::Sink(_) => {}
             Source::Input => {

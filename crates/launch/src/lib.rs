@@ -34,6 +34,7 @@ mod closing;
 mod connected;
 mod debugging;
 mod descendants;
+mod end_with;
 mod ending;
 mod events;
 mod failure;

@@ -42,7 +42,7 @@ const LAUNCHERS_TIMEOUT: Duration = Duration::from_secs(1);
 const TRAVEL: Duration = Duration::from_millis(500);
 
 /// A report about a job.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct JobReport {
     /// The launcher's process.
     pub job: u32,
@@ -54,6 +54,9 @@ pub struct JobReport {
     pub size: u32,
     /// The seconds since the start.
     pub seconds: f64,
+    /// True if the costs by which ranks choose protocols were measured, and are none of the built-in ones.
+    #[serde(default)]
+    pub is_profile_measured: bool,
     /// The rails between its hosts.
     pub rails: Vec<RailReport>,
     /// The reports of the ranks in order; in an answer each is a line of its own.
@@ -109,6 +112,9 @@ pub struct RankReport {
     pub current: bool,
     /// The counters of the rank by name; empty before the rank has initialised.
     pub counters: serde_json::Map<String, serde_json::Value>,
+    /// The number of the rank's lanes that are in use; 0 before the rank has initialised.
+    #[serde(default)]
+    pub lanes: u32,
     /// The links of the rank; none if the rank did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
@@ -149,6 +155,7 @@ impl JobReport {
                     .iter()
                     .map(|(name, value)| (name.clone(), (*value).into()))
                     .collect(),
+                lanes: counts.lanes,
                 links: counts.links.clone(),
                 waits: counts.waits.clone(),
                 calls: counts.calls.clone(),
@@ -163,6 +170,7 @@ impl JobReport {
             command: plan.to_string(),
             size: job.members().iter().filter(|member| !member.is_elsewhere).count() as u32,
             seconds: started.elapsed().as_secs_f64(),
+            is_profile_measured: !info.profile.is_built_in(),
             rails: rails(info, parts),
             ranks: ranks.collect(),
         }

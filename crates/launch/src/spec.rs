@@ -32,6 +32,8 @@ pub struct JobSpec {
     pub on_failure: OnFailure,
     /// The time after which the job is ended.
     pub timeout: Option<Duration>,
+    /// The process of this host whose end ends the job.
+    pub end_with: Option<u32>,
     /// The form and place of the ranks' output.
     pub print: OutputSpec,
     /// The ranks that get this process's standard input.
@@ -72,6 +74,7 @@ impl JobSpec {
             universe: None,
             on_failure: OnFailure::Stop,
             timeout: None,
+            end_with: None,
             print: OutputSpec::default(),
             input: InputTo::default(),
             report_exits: false,

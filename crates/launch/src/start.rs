@@ -105,7 +105,7 @@ fn adopted(pid: u32, (on_failure, profile): (OnFailure, Profile)) -> io::Result<
     let start = |events: &Events| {
         Ok(JobHosts::Here(Box::new(HostRanks::adopt(its_plan, its_info, (pid, socket), events)?)))
     };
-    let settings = LauncherSettings { timeout: None, name_hosts: false, report_exits: false };
+    let settings = LauncherSettings::default();
     Launcher::new(plan, info, settings, Events::new()?, output, None, start)
 }
 
@@ -330,6 +330,7 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
     }
     let settings = LauncherSettings {
         timeout: spec.timeout,
+        end_with: spec.end_with,
         name_hosts: shell.is_some(),
         report_exits: spec.report_exits,
     };

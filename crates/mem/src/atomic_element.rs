@@ -1,8 +1,7 @@
 //! Elements of 1, 2, 4 or 8 bytes in memory that other processes may access too, each accessed atomically.
 //!
 //! Owns nothing. A [`Window`](crate::window::Window) returns an element where it is aligned. Values are
-//! integers of the element's width;
-//! [`value_of`] and [`put_value`] convert between them and bytes.
+//! integers of the element's width; [`value_of`] and [`put_value`] convert between them and bytes.
 
 use canele_sys::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -99,13 +98,13 @@ impl AtomicElement<'_> {
         by_width!(self, word => word.fetch_and(value as _, Ordering::AcqRel))
     }
 
-    /// Sets the bits that are set in one of both; returns the old value.
+    /// Sets the bits that are set in either; returns the old value.
     #[inline(always)]
     pub fn fetch_or(self, value: u64) -> u64 {
         by_width!(self, word => word.fetch_or(value as _, Ordering::AcqRel))
     }
 
-    /// Changes the bits that are set in the value; returns the old value.
+    /// Inverts the bits that are set in the value; returns the old value.
     #[inline(always)]
     pub fn fetch_xor(self, value: u64) -> u64 {
         by_width!(self, word => word.fetch_xor(value as _, Ordering::AcqRel))

@@ -60,8 +60,8 @@ struct BufferPart {
     len: usize,
 }
 
-/// One stretch of memory, with rare additions in a box: buffers move with their operations, so they are kept
-/// short.
+/// The lent memory. Rare additions lie in a box, because buffers move with their operations and have to be
+/// small.
 pub(crate) struct Lent {
     /// The start of the memory, unless it has many parts.
     start: NonNull<u8>,
@@ -274,8 +274,8 @@ macro_rules! both {
             pub fn is_shared(&self) -> bool {
                 self.0.is_shared()
             }
-            /// Returns true if it has so many short stretches that [`Self::share`] should not list them:
-            /// copying packs them.
+            /// Returns true if its stretches are too short for [`Self::share`] to list them; the caller
+            /// copies the bytes instead, which packs them.
             pub fn is_fine(&self) -> bool {
                 self.0.as_scattered().is_some_and(Scattered::is_fine)
             }
@@ -335,11 +335,12 @@ impl InBuffer {
             return self.copy_apart(offset, from);
         }
         assert!(offset <= self.0.len && from.len() <= self.0.len - offset, "range outside of a buffer");
-        // SAFETY: the range lies within one stretch lent for writing, which, being in no region, is no window's memory.
+        // SAFETY: the range lies within one stretch lent for writing. The stretch is in no region, so no
+        // window covers it.
         unsafe { from.drain(0, self.0.start.as_ptr().add(offset), from.len()) }
     }
 
-    /// Does [`InBuffer::copy_from`] for a buffer of more than one stretch.
+    /// Does [`InBuffer::copy_from`] for a buffer in a region or of more than one stretch.
     #[inline(never)]
     fn copy_apart(&mut self, offset: usize, from: Window<'_>) {
         if let Some(scattered) = self.0.as_scattered() {
@@ -348,7 +349,8 @@ impl InBuffer {
         }
         let is_region = self.is_region();
         self.0.stretches(offset, from.len(), |address, at, n| {
-            // SAFETY: `address` has n bytes lent for writing; at + n <= from.len(); memory that is in no region is no window's.
+            // SAFETY: `address` has n bytes lent for writing; at + n <= from.len(); no window covers memory
+            // that is in no region.
             unsafe {
                 match is_region {
                     true => from.drain_shared(at, address, n),

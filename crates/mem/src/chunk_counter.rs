@@ -22,8 +22,8 @@
 //! - A sender that is stopped during a piece may write it later. So the receiver waits for it, as for any
 //!   message of a stopped process. A sender that dies writes no more: the receiver ends the transfer when it
 //!   learns of the death.
-//! - The sender detects the death of the receiver by its own check and by the notification. It waits for no
-//!   word in this memory.
+//! - The sender learns of the receiver's death by its own check and by the notification of deaths. It waits
+//!   for no word in this memory.
 //! - The owner may withdraw the memory at any time ([`ChunkCounter::stop`]): no piece can be claimed
 //!   afterwards.
 //!

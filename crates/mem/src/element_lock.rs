@@ -1,9 +1,10 @@
-//! Excludes threads that change single elements of shared memory from one that changes a long run of them.
+//! Mutual exclusion between threads that change single elements of shared memory and a thread that changes a
+//! long run of them.
 //!
 //! Owns the protocol. Its words lie in memory that all processes concerned have mapped. A single element is
 //! changed by an atomic operation, between an announcement and its end. A long run is changed by plain loops,
-//! by the holder of the lock, once no announcement is left. Both sides fence: the kernel's barrier among
-//! processes may omit a processor ([`canele_sys::membarrier`]), and here a second check comes too late.
+//! by the holder of the lock, once no announcement is left. Both sides fence. The kernel's barrier among
+//! processes may omit a processor ([`canele_sys::membarrier`]), and here no later check would notice that.
 //!
 //! ```text
 //!   single:  announce; fence; load the word ── short mode: atomic operations; end (store)
@@ -20,13 +21,14 @@
 use canele_sys::atomic::{AtomicU64, Ordering, hint, order_exchange_before_loads, store_before_loads};
 use canele_sys::ids::Rank;
 
-/// Plain loops change elements; no single element may be entered.
+/// The bit of the long mode: plain loops change elements, and no single element may be entered.
 const LONG: u64 = 1 << 32;
 const HOLDER: u64 = LONG - 1;
 /// Number of checks of an announcement before the waiting thread relaxes.
 const MOST_LOOKS: u32 = if cfg!(loom) { 1 } else { 2000 };
 
-/// Announcements of one rank: the first for its first thread, the others shared by its other threads.
+/// Number of announcements of one rank: the first for its first thread, the others shared by its other
+/// threads.
 pub const ANNOUNCEMENTS: usize = 8;
 
 /// The lock of the elements of one part of shared memory.

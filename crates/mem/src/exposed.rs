@@ -36,9 +36,9 @@ unsafe impl Sync for ExposedBytes {}
 /// Words that are accessed through [`Exposed`] only, and freed in the end.
 struct Words(NonNull<[u128]>);
 
-// SAFETY: an address, of which the owner is the only one to free what lies there.
+// SAFETY: an address; only its owner frees the memory there.
 unsafe impl Send for Words {}
-// SAFETY: as above; a shared reference does nothing.
+// SAFETY: as above; a shared reference gives no access.
 unsafe impl Sync for Words {}
 
 impl Drop for Words {
@@ -74,7 +74,7 @@ impl Exposed {
     /// Makes exposed memory that the library owns.
     pub fn of(bytes: Vec<u8>) -> Self {
         let len = bytes.len();
-        // Words, so that the first byte is aligned for any element.
+        // The memory is made of words, so that its first byte is aligned for any element.
         let mut words = vec![0u128; len.div_ceil(size_of::<u128>())].into_boxed_slice();
         bytemuck::cast_slice_mut(&mut words)[..len].copy_from_slice(&bytes);
         let start = NonNull::new(Box::into_raw(words)).expect("memory has an address");
@@ -184,7 +184,8 @@ impl Exposed {
     }
 }
 
-/// Finds the memory of `len` bytes at a place that elements may access, and their offset in it.
+/// A function that takes a place and a length, and returns the memory that elements may access there and the
+/// offset in it.
 pub type FindExposed<'a> = &'a dyn Fn(isize, usize) -> Option<(&'a Exposed, usize)>;
 
 /// A range of the packed bytes of elements in exposed memory.
@@ -220,7 +221,8 @@ impl<'a> ExposedElements<'a> {
         (elements.whole.is_some() || elements.are_exposed()).then_some(elements)
     }
 
-    /// Returns the memory that has the span of the elements, and their place in it. This is the common case.
+    /// Returns the memory that contains the whole span of the elements, and their place in it. Usually there
+    /// is one.
     fn in_one_memory(&self) -> Option<(&'a Exposed, isize)> {
         let span = self.layout.span(self.count);
         let at = span.start.checked_add(self.origin)?;

@@ -2,9 +2,8 @@
 //! datatypes.
 //!
 //! No module here knows messages or asks the kernel for memory: segments come from `canele_sys`. This is one
-//! of the
-//! few crates in which `unsafe` may appear. Under `--cfg loom` the modules whose memory ordering is modelled are compiled
-//! against the model checker.
+//! of the few crates in which `unsafe` may appear. Under `--cfg loom` the modules whose memory ordering is
+//! modelled are compiled against the model checker.
 
 pub mod atomic_element;
 mod backwards;

@@ -1,6 +1,6 @@
 //! Memory that another process may read or write at any time.
 //!
-//! Owns nothing. A [`Window`] is the only access of the layers above the drivers to shared memory. Bytes are
+//! Owns nothing. The layers above the drivers access shared memory only through a [`Window`]. Bytes are
 //! copied in or out, and no reference to them is handed out. So writes of other processes or threads can
 //! change values but never break this process (invariant I3). A copy accesses each byte of the window once
 //! (`racing.rs`): bytes that were copied out and checked cannot change.
@@ -98,7 +98,7 @@ impl<'a> Window<'a> {
     /// Copies `bytes` in at `offset`.
     ///
     /// # Panics
-    /// The bytes do not fit: lengths are checked before a window is requested.
+    /// The bytes do not fit. Callers check lengths before they request a window.
     #[inline(always)]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "write outside of a window");
@@ -181,7 +181,7 @@ impl<'a> Window<'a> {
     }
 
     /// Hints that another processor reads these bytes next: the processor moves their lines to the shared
-    /// cache. Without such a hint it does nothing.
+    /// cache. On a processor without such a hint this does nothing.
     #[inline(always)]
     pub fn demote(&self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -259,7 +259,7 @@ impl<'a> Window<'a> {
         // SAFETY: as the caller says.
         unsafe {
             let from = self.start.as_ptr().add(offset);
-            // The bytes lie in one or two lines, so the order does not matter.
+            // Up to 64 bytes lie in one or two lines, so their order does not matter.
             if self.manner == Manner::Backwards && len > 64 {
                 backwards::copy(to, from, len)
             } else {

@@ -1,10 +1,10 @@
-//! Collective calls that do not belong together are found with the tunable `check`, and right programs do not change.
+//! The tunable `check` finds collective calls that do not match, and does not change right programs.
 
 mod support;
 
 use support::{all_passed, compiled, folder, names, run, text};
 
-/// How the ranks differ, what is said, and the difference.
+/// The kind of the mismatch, the report, and the word for the difference.
 const WRONG: [(&str, &str, &str); 20] = [
     (
         "calls",

@@ -1,5 +1,5 @@
-//! The conformance program, whose output must be that of another implementation: `scripts/conformance` compares both and writes
-//! what is expected here.
+//! The conformance program, whose output must equal that of another implementation. `scripts/conformance`
+//! compares both and writes the expected output here.
 
 mod support;
 

@@ -23,13 +23,13 @@ static MPI_Session session;
 static int calls, wrong;
 static const char *volatile last;
 
-/* The library asks it of each buffer. */
+/* The library calls this function for each buffer. */
 int canele_device_of(const void *address)
 {
     return (const char *)address >= device && (const char *)address < device + BYTES ? 3 : -1;
 }
 
-/* The call refuses the buffer, and says why. */
+/* Checks that the call refuses the buffer, with the reason. */
 static void refused(int code)
 {
     int class = -1, length = 0;
@@ -53,7 +53,8 @@ static void crashed(int signal)
 
 static void try_all(void);
 
-/* The short paths of messages and mapped windows, which programs without a device take from the second call on. */
+/* Tests the short paths of messages and mapped windows, which programs without a device take from the second
+   call on. */
 static void neighbours(int me)
 {
     char *base;
@@ -87,7 +88,7 @@ int main(void)
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     signal(SIGSEGV, crashed), signal(SIGABRT, crashed), signal(SIGBUS, crashed);
-    /* Before the session: with it no path is short. */
+    /* This runs before the session, because with a session no path is short. */
     if (ranks == 2) neighbours(me);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
@@ -100,7 +101,7 @@ int main(void)
     if (mkstemp(name) < 0 || MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS) return 1;
     remove(name);
     try_all();
-    /* Memory of the host is taken as ever. */
+    /* Memory of the host is still accepted. */
     MPI_Request request;
     int sent = 7, received = 0;
     MPI_Irecv(&received, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request);

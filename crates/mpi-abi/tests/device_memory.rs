@@ -1,4 +1,5 @@
-//! Every function that is given a buffer, with each of its buffers in memory that the processors cannot read: it refuses the buffer in words.
+//! Every function that takes a buffer, with each of its buffers in memory that the processors cannot read:
+//! the error names the buffer.
 //!
 //! The program is generated from the tables. It runs as a job of two ranks, for the short paths between them.
 
@@ -8,10 +9,11 @@ use std::fmt::Write;
 
 use canele_mpi_tables::{Exported, Parameter, Tables, exported};
 
-/// What only compares or returns an address.
+/// Functions that only compare or return an address.
 const LEFT_OUT: [&str; 3] = ["MPI_Free_mem", "MPI_Get_address", "MPI_Win_detach"];
 
-/// Calls that end another one, which was given the buffer; and those of tools, whose values are no messages.
+/// Returns true for calls that end another one, which got the buffer, and for those of tools, whose values
+/// are no messages.
 fn is_left_out(function: &Exported<'_>) -> bool {
     if function.name.starts_with("MPI_T_") {
         return true;
@@ -26,7 +28,7 @@ fn is_buffer(parameter: &Parameter) -> bool {
     is_packed || matches!(parameter.kind.name.as_str(), "buffer" | "buffer*")
 }
 
-/// What an argument is that is right.
+/// Returns a right value of an argument.
 fn right(function: &Exported<'_>, parameter: &Parameter) -> &'static str {
     let c = if function.large { &parameter.kind.c_large } else { &parameter.kind.c };
     match (parameter.kind.name.as_str(), parameter.name.as_str()) {

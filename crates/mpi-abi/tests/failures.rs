@@ -1,4 +1,5 @@
-//! Programs that go on when ranks die: what they are told, and that those that are left agree, under any deaths.
+//! Programs that go on when ranks die: the errors that they get, and the agreement of the survivors under any
+//! deaths.
 
 mod support;
 
@@ -7,7 +8,7 @@ use std::process::Output;
 
 use support::{all_passed, between_hosts, compiled, folder, names, run, run_limited, text};
 
-/// Has programs ask for threads, and a rank have several lanes.
+/// Makes programs ask for threads, and gives a rank several lanes.
 const ON_LANES: &str = "export ASKS_FOR_THREADS=1 CANELE_LANES=3";
 
 fn program(name: &str) -> std::path::PathBuf {
@@ -18,14 +19,14 @@ fn job(program: &Path, ranks: usize, options: &[&str], arguments: &[&str]) -> Ou
     job_after("true", program, ranks, options, arguments)
 }
 
-/// The same after a command of the shell that starts it.
+/// Runs a job after the command `set` of the shell that starts it.
 fn job_after(set: &str, program: &Path, ranks: usize, options: &[&str], arguments: &[&str]) -> Output {
     let ranks = ranks.to_string();
     let all = ["-n", ranks.as_str(), "--on-failure", "continue"];
     run_limited(set, &[&all, options].concat(), program, arguments)
 }
 
-/// So many ranks have passed, the others were killed, and nothing else is said.
+/// Checks that `survivors` ranks have passed, the others were killed, and no other message was printed.
 fn survived(output: &Output, survivors: usize, ranks: usize, what: &str) {
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let status = if survivors < ranks { 137 } else { 0 };
@@ -131,18 +132,18 @@ fn windows_and_files_outlive_a_member_until_all_others_have_given_them_up() {
     }
 }
 
-/// A number that the environment may set.
+/// Returns a number that the environment may set.
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
 }
 
-/// Has all ranks but one of jobs of such a program die, until so many are killed at least, or as many as `FAULT_KILLS` says. The survivor
-/// of each job has passed. Each job is started after the command `set` of the shell.
+/// Lets all ranks but one of such jobs die, until `kills` ranks or as many as `FAULT_KILLS` says are killed.
+/// Checks that the survivor of each job has passed. Each job starts after the command `set` of the shell.
 fn kill_ranks_of(program: &Path, kills: u64, arguments: &[&str], set: &str) {
     kill_ranks_with(program, kills, arguments, set, &[]);
 }
 
-/// The same with further options of the launcher.
+/// Like [`kill_ranks_of`], with further options of the launcher.
 fn kill_ranks_with(program: &Path, kills: u64, arguments: &[&str], set: &str, options: &[&str]) {
     let (kills, seed) = (number("FAULT_KILLS", kills), number("FAULT_SEED", 1));
     let mut killed = 0;
@@ -204,7 +205,7 @@ fn a_death_amid_collective_writes_ends_the_job() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What the launcher says of rank 1, which ends others with it, and how many ranks go on.
+/// The communicator that rank 1 aborts, the launcher's report, and the number of ranks that go on.
 const ABORTS: [(&str, &str, usize); 6] = [
     ("world", "has aborted all ranks; ending the job", 0),
     ("fatal", "has aborted all ranks; ending the job", 0),

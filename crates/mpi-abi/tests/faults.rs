@@ -1,4 +1,5 @@
-//! MPI programs that err, die or end too early, and what should not trouble them: how the job ends, and what it says.
+//! MPI programs with errors, that die or end too early, and programs that a fault should not affect: the end
+//! of the job, and its messages.
 
 mod support;
 
@@ -17,7 +18,7 @@ fn ends() -> &'static Path {
     PROGRAM.get_or_init(|| program("ends"))
 }
 
-/// A job that ends in this way.
+/// Runs a job that ends in this way.
 fn job(options: &[&str], how: &str) -> Output {
     run(Some(options), ends(), &[how])
 }
@@ -26,7 +27,7 @@ fn errors(output: &Output) -> Vec<String> {
     String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect()
 }
 
-/// It ended with this status and said all of this.
+/// Checks that the job ended with this status and these messages.
 fn ended(output: &Output, status: i32, words: &[&str]) {
     let all = text(output);
     assert_eq!(output.status.code(), Some(status), "{all}");
@@ -45,7 +46,7 @@ fn a_rank_that_is_killed_ends_the_others_in_whatever_they_wait_with_one_message(
     }
 }
 
-/// MPI 5.0, §11.10.4. The status tells of the failure all the same.
+/// MPI 5.0, §11.10.4. The exit status reports the failure too.
 #[test]
 fn a_failure_ends_the_processes_that_are_connected_with_it_and_no_others() {
     let program = program("disconnects");
@@ -75,7 +76,7 @@ fn where_the_job_goes_on_the_survivors_say_what_they_wanted_of_the_dead() {
     let output = job(&["-n", "3", "--on-failure", "continue"], "receive");
     let wanted = |rank| format!("canele: rank {rank}: MPI_Recv: MPIX_ERR_PROC_FAILED: rank 1 is gone");
     ended(&output, 137, &["rank 1 was killed by signal 9"]);
-    // The first one to say it ends the other, which may not have come to it.
+    // The first rank with the error ends the other, which may not have reached it.
     assert!([0, 2].iter().any(|rank| text(&output).contains(&wanted(*rank))), "{}", text(&output));
 }
 
@@ -123,7 +124,7 @@ fn an_abort_ends_the_job_with_its_code_and_names_the_rank() {
     let said = "canele: rank 1: MPI_Abort was called by rank 1 of MPI_COMM_WORLD with error code 7";
     let expected = [said, "canele: rank 1 exited with status 7; ending the job"];
     assert_eq!(errors(&output), expected);
-    // The rank in the communicator is another one than that in the job.
+    // The rank in the communicator differs from the rank in the job.
     let said = "canele: rank 1: MPI_Abort was called by rank 0 of ";
     ended(&job(&["-n", "2"], "abort-part"), 7, &[said]);
 }
@@ -186,7 +187,7 @@ fn operations_that_are_under_way_at_the_end_are_told_and_given_up() {
     let told = "canele: MPI_Finalize: 2 operations are still under way and given up, wait for the requests first: \
                 rank 0: 2 sends to rank 1 with tag 9";
     assert_eq!(errors(&output), [told]);
-    // Without a launcher the process says it itself.
+    // Without a launcher the process prints the message itself.
     let output = run(None, ends(), &["pending"]);
     let told = "canele: rank 0: MPI_Finalize: still under way and given up, wait for the requests first: \
                 1 receive from rank 0 with tag 0";

@@ -1,4 +1,5 @@
-//! What is generated from the tables and stands in the repository is up to date. With `CANELE_UPDATE=1` it is written anew.
+//! Files that are generated from the tables and stand in the repository are up to date. `CANELE_UPDATE=1`
+//! writes them anew.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A file of the repository has this text.
+/// Checks that a file of the repository has this text.
 fn is_current(path: &str, current: &str) {
     let file = repository().join(path);
     if std::env::var_os("CANELE_UPDATE").is_some() {
@@ -24,7 +25,7 @@ fn is_current(path: &str, current: &str) {
     );
 }
 
-/// A test for each ABI: its headers lie in a folder of its own.
+/// Makes a test for each ABI, whose headers lie in a folder of its own.
 macro_rules! headers {
     ($($test:ident: $abi:literal in $folder:literal;)*) => {$(
         #[test]

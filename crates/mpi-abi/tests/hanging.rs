@@ -1,4 +1,4 @@
-//! Programs that hang: what is told of them in MPI's words.
+//! Programs that hang: the reports about them, in MPI's words.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The header compiles without a warning in every version of C and C++, with every compiler that there is.
+//! The header compiles without a warning in every version of C and C++, with every installed compiler.
 
 mod support;
 
@@ -21,7 +21,7 @@ const STRICT: [&str; 8] = [
 const STRICT_C: [&str; 3] = ["-Wstrict-prototypes", "-Wmissing-prototypes", "-Wold-style-definition"];
 const STRICT_CPP: [&str; 2] = ["-Wold-style-cast", "-Wconversion"];
 
-/// Compiles a file; where the compiler is missing the answer is none, and in CI a failure.
+/// Compiles a file. Without the compiler it returns none, and fails in CI.
 fn compile(compiler: &str, words: &[&str], include: &Path, file: &Path) -> Option<Output> {
     let mut command = Command::new(compiler);
     command.args(words).arg("-I").arg(include).arg(file);
@@ -32,19 +32,19 @@ fn compile(compiler: &str, words: &[&str], include: &Path, file: &Path) -> Optio
                 std::env::var_os("CI").is_none(),
                 "{compiler} is needed in CI, where .ci/run installs it: {error}"
             );
-            // Not captured, unlike what `eprintln!` prints.
+            // Test output of `eprintln!` is captured, this line is not.
             let _ = writeln!(std::io::stderr(), "SKIPPED: {compiler} cannot be started here: {error}");
             None
         }
     }
 }
 
-/// The folder of the headers of an ABI; that of the standard's has no name.
+/// Returns the folder of the headers of an ABI; the standard's ABI has no folder of its own.
 fn include(abi: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("include").join(abi)
 }
 
-/// Both compilers accept the file in each of these versions of the language.
+/// Checks that both compilers accept the file in each of these versions of the language.
 fn accepts(compilers: [&str; 2], versions: &[&str], strict: &[&str], include: &Path, file: &Path) {
     for compiler in compilers {
         for version in versions {
@@ -57,7 +57,8 @@ fn accepts(compilers: [&str; 2], versions: &[&str], strict: &[&str], include: &P
     }
 }
 
-/// A program that names every constant that is a macro, because a macro is compiled only where it is used.
+/// Writes a program that uses every constant that is a macro, because a compiler checks a macro only where it
+/// is used.
 fn program(abi: &str, name: &str) -> PathBuf {
     let header = std::fs::read_to_string(include(abi).join("mpi.h")).unwrap();
     let constants: Vec<&str> = header

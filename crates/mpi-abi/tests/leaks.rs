@@ -1,6 +1,8 @@
-//! Whatever is made and freed leaves nothing behind: descriptors, mappings and memory of ranks and launcher.
+//! Objects that are made and freed leave nothing behind: descriptors, mappings and memory of ranks and
+//! launcher.
 //!
-//! `LEAK_ROUNDS` says how many rounds the cheap kinds make; expensive ones make fewer, as the table in `programs/leaks/leaks.c` says.
+//! `LEAK_ROUNDS` sets the rounds of the cheap kinds; expensive ones make fewer, as the table in
+//! `programs/leaks/leaks.c` says.
 
 mod support;
 
@@ -16,7 +18,7 @@ fn nothing_is_left_of_what_is_made_and_freed() {
     let program = compiled("leaks", &[folder("programs/leaks").join("leaks.c")]);
     let rounds = std::env::var("LEAK_ROUNDS").unwrap_or_else(|_| ROUNDS.into());
     let mut run: Command = launch::command();
-    // Only what hangs meets the limit.
+    // Only a job that hangs reaches the limit.
     run.args(["run", "--timeout", if rounds == ROUNDS { "300" } else { "7200" }, "-n", "2", "env"]);
     run.arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(&program).arg(rounds);
     let output = run.output().expect("the program starts");

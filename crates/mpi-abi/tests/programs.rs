@@ -1,4 +1,5 @@
-//! C programs, compiled against the header and run with the library: each asserts what it was told and says where that failed.
+//! C programs, compiled against the header and run with the library: each checks results and prints the place
+//! of a failure.
 
 mod support;
 
@@ -9,7 +10,8 @@ use support::{
     run_limited,
 };
 
-/// Each program is a test, run with these numbers of ranks, and with the last of them on lanes; 1 is without a launcher.
+/// Makes a test of each program, run with these numbers of ranks, and with the last of them on lanes; 1 is
+/// without a launcher.
 macro_rules! programs {
     ($($name:ident [$($ranks:literal)+];)*) => {
         $(#[test]
@@ -27,9 +29,9 @@ macro_rules! programs {
     };
 }
 
-/// The same of a program whose communicators lie on lanes.
+/// Runs a program whose communicators lie on lanes.
 fn passes_on_lanes(program: &Path, ranks: usize) {
-    // It counts the events of the world alone.
+    // This program counts the events of the world alone.
     if program.ends_with("tool_events") {
         return;
     }
@@ -107,7 +109,8 @@ fn programs_are_on_lanes_between_hosts() {
     }
 }
 
-/// A program whose threads use lanes, by all ways to wait, on one host and on two: each case is a number of lanes, and arguments.
+/// Runs a program whose threads use lanes, by all ways to wait, on one host and on two. Each case is a number
+/// of lanes, and arguments.
 fn use_lanes(name: &str, cases: &[(u32, &[&str])]) {
     let program = compiled(&format!("{name}_in_threads"), &[folder(&format!("programs/{name}.c"))]);
     for wait in ["adaptive", "sleep"] {

@@ -45,7 +45,7 @@ fn every_call_is_in_the_trace_and_messages_name_their_communicator() {
     for kind in ["\"cat\":\"send\"", "\"cat\":\"receive\""] {
         assert!(lines_with(&[kind, "\"collective\":\"allreduce\""]) > 0, "{written}");
     }
-    // So have one-sided accesses.
+    // One-sided accesses have their names, too.
     for (name, count) in [("put", 1), ("get", 1), ("accumulate", 2), ("fetch-and-op", 2)] {
         let (name, bytes) = (format!("\"cat\":\"one-sided\",\"name\":\"{name}\""), "\"bytes\":4");
         assert_eq!(

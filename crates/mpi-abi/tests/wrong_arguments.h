@@ -1,7 +1,7 @@
-/* The frame of the generated program: what the calls are given, and what is said of those that go wrong. */
+/* The frame of the generated program: the arguments of the calls, and the reports of calls that go wrong. */
 #define MPI_REMOVED_API
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-/* The calls are thousands, and each is made once: optimising them takes five times as long as the rest. */
+/* There are thousands of calls, each made once: optimising them takes five times as long as the rest. */
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC optimize("O0")
 #endif

@@ -1,8 +1,8 @@
-//! Every function of the interface, called with each of its arguments wrong: no crash, and an error where the argument is a
-//! handle that names nothing or a number that can be checked.
+//! Every function of the interface, called with each of its arguments wrong. No call crashes. A wrong handle,
+//! or a wrong number that can be checked, is an error.
 //!
-//! The program is generated from the tables. It runs as a job of one rank, in which nothing waits: messages go to
-//! `MPI_PROC_NULL`, collectives are of `MPI_COMM_SELF`.
+//! The program is generated from the tables. It runs as a job of one rank, in which no call waits: messages
+//! go to `MPI_PROC_NULL`, collectives run on `MPI_COMM_SELF`.
 
 mod support;
 
@@ -10,21 +10,21 @@ use std::fmt::Write;
 
 use canele_mpi_tables::{Exported, ParameterKind, Tables, exported, removed_functions};
 
-/// Functions that end the process or MPI, or have nothing that can be wrong.
+/// Functions that end the process or MPI, or have no argument that can be wrong.
 const LEFT_OUT: [&str; 5] = ["MPI_Abort", "MPI_Finalize", "MPI_Init", "MPI_Init_thread", "MPI_Pcontrol"];
 
-/// Arguments that are not looked at: this process is in none of the groups, which are empty.
+/// Arguments that are not checked: this process is in none of the groups, which are empty.
 const MEANINGLESS: [(&str, &str); 3] = [
     ("MPI_Comm_create_group", "tag"),
     ("MPI_Intercomm_create_from_groups", "local_leader"),
     ("MPI_Intercomm_create_from_groups", "remote_leader"),
 ];
 
-/// What one argument is given.
+/// A wrong value of an argument.
 struct Wrong {
     what: &'static str,
     expression: String,
-    /// The call has to fail.
+    /// True if the call has to fail.
     fails: bool,
 }
 
@@ -47,7 +47,7 @@ const HANDLES: [(&str, &str, &str); 11] = [
     ("file", "MPI_File", "(MPI_File)77777"),
 ];
 
-/// The wrong values of an argument.
+/// Returns the wrong values of an argument.
 fn wrongs(kind: &ParameterKind) -> Vec<Wrong> {
     if let Some((_, of, freed)) = HANDLES.iter().find(|(name, ..)| *name == kind.name) {
         return vec![
@@ -72,17 +72,17 @@ fn wrongs(kind: &ParameterKind) -> Vec<Wrong> {
     }
 }
 
-/// A constant that is a handle of something else.
+/// Returns a constant that is a handle of another kind.
 fn other_kind(name: &str) -> &'static str {
     if name == "datatype" { "MPI_COMM_SELF" } else { "MPI_INT" }
 }
 
-/// A handle of something else that the program has made.
+/// Returns a handle of another kind that the program has made.
 fn other_made(name: &str) -> &'static str {
     if name == "request" { "made_comm" } else { "made_request" }
 }
 
-/// A right value of an argument.
+/// Returns a right value of an argument.
 fn right(kind: &ParameterKind, large: bool) -> String {
     let value = match kind.name.as_str() {
         "comm" => "MPI_COMM_SELF",
@@ -115,7 +115,7 @@ fn right(kind: &ParameterKind, large: bool) -> String {
     if c.contains(['*', '[']) { "(void *)place".to_owned() } else { "0".to_owned() }
 }
 
-/// The calls of one function, one line for each wrong argument.
+/// Adds the calls of one function, one line for each wrong argument.
 fn calls(text: &mut String, function: &Exported<'_>) {
     let parameters: Vec<_> = function.parameters.iter().filter(|p| p.kind.name != "...").collect();
     for (at, parameter) in parameters.iter().enumerate() {

@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// What C sees in an array of strings.
+    /// Returns the strings that C reads from an array of strings.
     fn seen(strings: *mut *mut c_char) -> Vec<String> {
         let at = |n| {
             // SAFETY: a null pointer ends the array.

@@ -1,4 +1,4 @@
-//! What holds for every ABI, whose crates share this file.
+//! Properties of every ABI; the crates of all ABIs share this file.
 
 use std::collections::BTreeSet;
 

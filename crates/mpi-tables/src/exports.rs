@@ -130,20 +130,21 @@ fn write_short(text: &mut String, function: &Exported<'_>, statements: &str) {
     };
     writeln!(
         text,
-        "/// `{name}` where it takes more.\n\
+        "/// Takes the general path of `{name}`.\n\
          #[inline(never)]\n\
          extern \"C-unwind\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}\n\
-         /// The same with one argument less, so that all are in registers and a jump suffices.\n\
+         /// Takes the general path. Rank and tag are one argument, so that a jump with arguments in registers suffices.\n\
          #[cold]\n\
          #[inline(never)]\n\
          extern \"C-unwind\" fn packed_{name}({packed_list}) -> c_int {{\n    \
          let ({rank}, {tag}) = ((rank_and_tag >> 32) as c_int, rank_and_tag as c_int);\n    \
          general_{name}({names})\n}}\n\
-         /// `{name}` that was tried in vain or does not fit into a cell, whose other arguments follow from the route and the bytes. No traced process knows a route.\n\
+         /// Takes the path of `{name}` for a message that the link does not take at once or that fits into no cell.\n\
+         /// The other arguments follow from the route and the bytes. No traced process knows a route.\n\
          #[cold]\n\
          #[inline(never)]\n\
          extern \"C-unwind\" fn routed_{name}(route: *const Route, bytes: usize, {not_routed}) -> c_int {{\n    \
-         // SAFETY: this call found it, and it is read before anything else is called, which may find another one.\n    \
+         // SAFETY: this call found the route, and reads it before any other call, which may find another one.\n    \
          let route = unsafe {{ &*route }};\n\
          {from_route}\n{tell}{refused}\n}}",
         packed_list = packed(&declared, "rank_and_tag: u64"),
@@ -183,7 +184,7 @@ fn write_mapped(text: &mut String, function: &Exported<'_>, statements: &str) {
         function.of.parameters.iter().filter_map(|p| argument(p, function.large)).collect();
     writeln!(
         text,
-        "/// `{name}` where it takes more.\n\
+        "/// Takes the general path of `{name}`.\n\
          #[inline(never)]\n\
          extern \"C-unwind\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}"
     )

@@ -1,4 +1,4 @@
-//! What a message that is started again and again, or exchanged, must not cost: an allocation. One process sends to itself.
+//! Messages that are exchanged or started again and again must not allocate. One process sends to itself.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const MESSAGES: usize = 100;
 const TO: Target = Target { rank: Rank(0), tag: Tag(1) };
 const FROM: From = From { source: Some(Rank(0)), tag: Some(Tag(1)) };
 
-/// Memory that is never freed.
+/// Returns memory that is never freed.
 fn memory(bytes: usize) -> RawMut {
     RawMut::of(vec![7; bytes].leak(), 0)
 }
@@ -28,7 +28,7 @@ fn end(comm: &Comm, request: &mut Request) {
     request.take().unwrap().unwrap();
 }
 
-/// Allocations of `MESSAGES` times `f`, after as many to warm up.
+/// Counts the allocations of `MESSAGES` calls of `f`, after as many to warm up.
 fn allocations(mut f: impl FnMut()) -> u64 {
     (0..MESSAGES).for_each(|_| f());
     allocation_counter::measure(|| (0..MESSAGES).for_each(|_| f())).count_total

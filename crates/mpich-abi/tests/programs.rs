@@ -1,5 +1,5 @@
-//! The C programs and the conformance program of the standard's ABI, compiled for MPICH's: what they assert and print is the same. That the
-//! values are MPICH's is shown by programs that were built for it, as mpi4py's wheel.
+//! The C programs and the conformance program of the standard's ABI, compiled for MPICH's, assert and print
+//! the same. Programs built for MPICH itself, like mpi4py's wheel, show that the values are MPICH's.
 
 #[path = "../../mpi-abi/tests/support/other_abi.rs"]
 mod other_abi;
@@ -8,7 +8,8 @@ mod support;
 
 use support::{compiled, run};
 
-/// What Intel MPI's libraries for Fortran and C++ ask for beside functions of MPI (`nm -D --undefined-only`).
+/// Symbols that Intel MPI's libraries for Fortran and C++ need beside functions of MPI (`nm -D
+/// --undefined-only`).
 const ASKED_BY_INTEL: [&str; 35] = [
     "MPII_Comm_get_attr_fort",
     "MPII_F_FALSE",
@@ -47,7 +48,7 @@ const ASKED_BY_INTEL: [&str; 35] = [
     "MPII_Grequest_set_lang_f77",
 ];
 
-/// A program by Intel's wrappers did not start where one of the names was missing.
+/// A program linked by Intel's wrappers does not start if one of the names is missing.
 #[test]
 fn the_names_that_intels_libraries_ask_for_are_there() {
     let names: String = ASKED_BY_INTEL.iter().map(|name| format!("    \"{name}\",\n")).collect();
@@ -62,7 +63,7 @@ fn the_names_that_intels_libraries_ask_for_are_there() {
     assert_eq!(said.lines().count(), ASKED_BY_INTEL.len());
 }
 
-/// Prints of each name whether the library has it.
+/// Prints for each name if the library has it.
 const LOOK: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
@@ -77,7 +78,8 @@ int main(void)
 }
 "#;
 
-/// What the library says of itself in variables, as programs of MPICH 4.0 and older declare them. Linking makes the variables the program's own.
+/// Prints the library's version variables, declared as in programs of MPICH 4.0 and older. Linking makes the
+/// variables the program's own.
 const DESCRIBED: &str = r#"
 #include <mpi.h>
 #include <stdio.h>

@@ -54,6 +54,11 @@ impl HostProfile {
         if sharing >= processors { Self::SHARED_CACHES } else { Self::OWN_CACHES }
     }
 
+    /// Returns true for a built-in profile.
+    pub(crate) fn is_builtin(&self) -> bool {
+        [Self::SHARED_CACHES, Self::OWN_CACHES, Self::TWO_FAR_PROCESSORS].contains(self)
+    }
+
     /// Returns the built-in profile of a guest on which a line takes `ns` nanoseconds between its two
     /// processors. It is the profile whose line time has the ratio to `ns` that is nearer to 1.
     pub(crate) fn builtin_of_line(ns: u32) -> Self {
@@ -66,6 +71,14 @@ impl HostProfile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_profile_with_a_measured_figure_is_not_built_in() {
+        let mut profile = crate::Profile::built_in();
+        assert!(profile.is_built_in());
+        profile.host.line_ns.shared_l3 += 1;
+        assert!(!profile.is_built_in());
+    }
 
     #[test]
     fn a_line_tells_which_profile_is_nearer() {

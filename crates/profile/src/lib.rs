@@ -57,6 +57,11 @@ impl Profile {
         Self { host, networks: Vec::new() }
     }
 
+    /// Returns true if it is one of the built-in profiles: no figure was measured.
+    pub fn is_built_in(&self) -> bool {
+        self.networks.is_empty() && self.host.is_builtin()
+    }
+
     /// Checks that each figure lies in its range, so that estimates neither divide by zero nor overflow.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ pub struct Path {
     pub max_bulk: usize,
     /// True if messages carry numbers ([`Caps::needs_numbers`]).
     pub numbered: bool,
-    /// The access to its regions, and of it to ours.
+    /// The access of this rank to the peer's regions, and of the peer to those of this rank.
     pub regions: RegionAccess,
 }
 
@@ -113,8 +113,8 @@ impl RegionAccess {
 }
 
 impl Path {
-    /// Returns this path for a peer without another link: a message may be as long as a piece that the link
-    /// takes now.
+    /// Returns this path for a peer without another link. Over a link that lends, a message in one packet may
+    /// be as long as a piece that the link takes now.
     pub fn over_only_link(mut self, caps: &Caps, piece: usize) -> Self {
         if caps.lends {
             let longest = self.limits.only_link_bytes.min(piece as u32);
@@ -123,8 +123,8 @@ impl Path {
         self
     }
 
-    /// Returns the path to a peer that has one link with these capabilities and limits, which is as fast as
-    /// they say.
+    /// Returns the path to a peer that has one link with these capabilities and limits. The link has the
+    /// speed that its capabilities state.
     pub fn nominal(caps: &Caps, limits: Limits) -> Self {
         let path = Self::over(caps, limits);
         if !caps.lends {
@@ -159,8 +159,8 @@ pub enum Begin {
     Announced,
 }
 
-/// Returns the first step of a send; `region` if its memory lies in one. Pieces can follow an announcement
-/// unasked only if one link keeps packets in order.
+/// Returns the first step of a send; `region` is true if its memory lies in a region. Pieces can follow an
+/// announcement unasked only if one link keeps packets in order.
 #[inline]
 pub fn begin(path: &Path, bytes: usize, mode: Mode, region: bool) -> Begin {
     let reached = region && path.regions.can_read();
@@ -196,7 +196,7 @@ pub enum Rendezvous {
 }
 
 impl Rendezvous {
-    /// Returns the variant of a message that is answered so.
+    /// Returns the variant of a message that travels in this way.
     pub fn variant(self) -> Variant {
         match self {
             Self::Read => Variant::DirectRead,
@@ -312,13 +312,13 @@ pub fn choose(caps: &Caps, host: &HostProfile, eager_bytes: usize, bytes: usize,
 /// The least length of a block that is copied directly; shorter blocks of a message with gaps go through the
 /// ring.
 const LEAST_BLOCK: usize = 16 << 10;
-/// The number of blocks that the kernel looks up in a peer's memory while a message begins that both ends
-/// copy.
+/// The time before the first piece of a message that both ends copy, as the number of blocks that the kernel
+/// looks up in it.
 const BLOCKS_OF_A_BEGINNING: usize = 8;
 
-/// Returns the length of a message without gaps that gains as little by both ends' copies as this one. This
-/// one has `len` bytes in blocks of `block` bytes; `None` if such blocks are too short. The time for the
-/// blocks makes the beginning longer, which no byte makes up for.
+/// Returns the length of a message without gaps that gains as much from copies by both ends as one of `len`
+/// bytes in blocks of `block` bytes. Returns `None` if such blocks are too short. Each block delays the first
+/// piece, so a message with gaps counts as a shorter one.
 pub fn bytes_without_gaps(len: usize, block: usize) -> Option<usize> {
     (block >= LEAST_BLOCK).then(|| {
         let beginnings = BLOCKS_OF_A_BEGINNING + len.div_ceil(block);
@@ -344,9 +344,10 @@ pub fn piece_bytes(caps: &Caps, len: usize, most: usize) -> usize {
     len.div_ceil(pieces).next_multiple_of(64).min(most)
 }
 
-/// Returns the length of pieces that stay in the user's memory until they have arrived. A link carries as
-/// much in half a millisecond: a piece costs little beside its bytes, and no message waits long behind it. It
-/// also fits into caches beside the system's copy. If an `urgent` message may come, pieces are shorter.
+/// Returns the length of pieces that stay in the user's memory until they have arrived. A link carries a
+/// piece in half a millisecond: so a piece costs little beside its bytes, and no message waits long behind
+/// it. A piece also fits into caches beside the system's copy. If an `urgent` message may come, pieces are
+/// shorter.
 pub fn timely_bytes(speed: Speed, most: usize, urgent: bool) -> usize {
     let (micros, cached) = if urgent { (500 / 8, 64 << 10) } else { (500, 256 << 10) };
     let timely = (speed.bytes_per_us as usize).saturating_mul(micros);

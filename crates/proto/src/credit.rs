@@ -7,9 +7,9 @@
 //!          ◀── it is gone, or has more than its share when another lacks ──  + charged here + to be returned
 //! ```
 //! The windows of all ranks together are never more than [`Settings::unexpected_bytes`](crate::Settings), or
-//! 1024 bytes for each. Half of that is shared out at the start. Beyond an equal share a window grows only
-//! while as much as it has stays free for others. Switches with a shared buffer have such dynamic thresholds
-//! (Choudhury and Hahne, 1998).
+//! 1024 bytes for each. Half of that is shared out at the start. Beyond an equal share, a window grows only
+//! while as many bytes as it has stay free for other peers. Switches with a shared buffer have such dynamic
+//! thresholds (Choudhury and Hahne, 1998).
 
 mod pool;
 
@@ -159,7 +159,7 @@ impl Credit {
         self.window.saturating_sub(self.charged + self.to_return)
     }
 
-    /// Returns true if the peer may send `bytes` bytes in several packets without asking. There must be some.
+    /// Returns true if the peer may send `bytes` bytes, at least one, in several packets without asking.
     pub fn covers(&self, bytes: u64) -> bool {
         (1..=self.window).contains(&bytes)
     }

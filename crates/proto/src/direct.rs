@@ -17,10 +17,11 @@ use crate::submit::prefers_both_ends_for;
 use crate::verbs::VerbUse;
 use crate::wire::{BufferPlace, Cts, CtsKind, FinStatus};
 
-/// Bytes copied by one end before others have their turn.
+/// Bytes of one message copied by one end before other messages have their turn.
 pub(crate) const ALONE: usize = 256 << 10;
 
-/// Bytes copied by the kernel before others have their turn; each such copy costs a system call.
+/// Bytes of one message copied by the kernel before other messages have their turn; each such copy costs a
+/// system call.
 const FETCHED: usize = 1 << 20;
 
 /// The result of one step of a copy.
@@ -85,8 +86,8 @@ impl Proto {
         any
     }
 
-    /// Sets up a chunk counter as the receiver and invites the sender; without a free chunk counter the
-    /// receiver copies alone.
+    /// Sets up a chunk counter as the receiver and invites the sender. If both ends cannot copy, the receiver
+    /// copies alone, or asks for pieces if the message has gaps.
     fn start_share<R: FullRail>(&mut self, rail: &mut R, id: RequestId) -> Step {
         let Some(State::ToShare(receive, far, request)) = self.requests.leave(id) else { return Step::Over };
         let from = receive.from;
@@ -147,7 +148,8 @@ impl Proto {
         Some(free)
     }
 
-    /// Posts the verb that moves the message of a request. A verb under way makes room for it.
+    /// Posts the verb that moves the message of a request. If there is no room, tries again later: verbs
+    /// under way make room.
     fn post_for<R: FullRail>(&mut self, rail: &mut R, id: RequestId, link: LinkId, verb: Verb) {
         match self.verbs.post(rail, link, VerbUse::Message(id), verb) {
             true => self.requests.hold_for_verb(id),
@@ -155,7 +157,7 @@ impl Proto {
         }
     }
 
-    /// Handles the end of this end's part of a copy.
+    /// Handles the completion of this rank's part of a copy.
     pub(crate) fn copied(&mut self, id: RequestId) {
         match self.requests.leave(id) {
             Some(State::Writing(send, _, receiver, _)) => {
@@ -195,8 +197,8 @@ impl Proto {
         }
     }
 
-    /// Falls back to pieces, from the first byte: the peer's memory cannot be reached, for example without a
-    /// descriptor left for its region.
+    /// Falls back to pieces, from the first byte, because the peer's memory cannot be reached. For example,
+    /// this process has no descriptor left for the region.
     pub(crate) fn send_in_pieces(&mut self, id: RequestId) {
         match self.requests.leave(id) {
             Some(State::Reading(receive, _, request, _)) => {

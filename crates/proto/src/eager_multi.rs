@@ -6,8 +6,8 @@
 //!   first (length, sender's request) ──▶   matched: into the buffer.  Not yet: kept, paid for by credit
 //!   more  (sender's request, offset) ──▶   appended; a receive that comes meanwhile takes this and the rest
 //! ```
-//! Owns, at the receiver, the messages under way and their targets. Only on links that keep their packets in
-//! order: each piece must be the next of its message, or the sender is corrupt.
+//! Owns, at the receiver, the messages under way and their targets. They exist only on links that keep
+//! packets in order: a piece that is not the next of its message proves that the sender is corrupt.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
 use crate::{Envelope, Proto, ProtoEvent, Sent};
 
-/// The request in messages that leave at once, all pieces of which follow one another: they need none.
+/// The request number in messages whose packets all leave at once, one after the other: they need no request.
 const WHOLE: RequestId = RequestId { index: u32::MAX, generation: u32::MAX };
 
 /// The multi-fragment eager messages of which packets are still to come, by their senders and those senders'
@@ -38,7 +38,7 @@ struct EagerMulti {
     to: Target,
 }
 
-/// The place of its bytes.
+/// The place into which the bytes of a message go.
 enum Target {
     /// The buffer of this receive, if it still waits for the message.
     Receive(RequestId),

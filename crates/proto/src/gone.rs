@@ -87,9 +87,9 @@ impl Proto {
         self.peers[peer.0 as usize].gone()
     }
 
-    /// Ends an operation on ordinary memory, in any state, if its other end is known to give up too. Later
-    /// packets of it are dropped, and nothing answers for the rest. If the receiver may read the memory of a
-    /// send, the send is asked back.
+    /// Ends an operation on ordinary memory, in any state. The caller knows that the other end gives up, too.
+    /// Later packets of it are dropped, and nothing answers for the rest. If the receiver may read the memory
+    /// of a send, the send is asked back.
     pub fn abandon(&mut self, id: RequestId) {
         if self.cancel_here(id) {
             return;

@@ -1,4 +1,5 @@
-//! Incoming packets: one function for each kind.
+//! Incoming packets: takes them from the links, checks their order, and passes each to the function of its
+//! kind.
 
 use canele_mem::window::Window;
 use canele_rail::{Corrupt, FullRail, Packet, Rail};
@@ -46,7 +47,7 @@ impl Proto {
         any
     }
 
-    /// Takes all packets from a link that brings nothing more: bounded by those that lie there. A rail may
+    /// Takes the remaining packets of a link that brings no new ones. It looks twice, because a rail may
     /// leave out one look.
     pub fn receive_rest<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         while (0..2).any(|_| self.receive_from(rail, link)) {}
@@ -123,7 +124,7 @@ impl Proto {
         let flow = match kind {
             Kind::Short | Kind::Eager | Kind::Rts | Kind::EagerFirst | Kind::Withdraw => {
                 let flow = FlowId(packet.header.flow);
-                // The flow of puts does not exist here either.
+                // A message on the flow of puts is refused, too.
                 if self.flow(flow).is_none() {
                     return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
                 }

@@ -1,9 +1,9 @@
-//! Canelé's protocols: how messages are matched, announced, moved and paid for. No I/O, no clock, no
-//! randomness.
+//! Canelé's protocols, which match, announce and move messages, and pay for them by credit. No I/O, no clock,
+//! no randomness.
 //!
-//! [`Proto`] is the state of one rank. It meets the world in one place: a rail passed to [`Proto::pass`],
-//! from which it takes packets and whose slots it fills. The same code runs on shared memory and on simulated
-//! ranks.
+//! [`Proto`] is the state of one rank. All its input and output goes through the rail passed to
+//! [`Proto::pass`]: it takes packets from the rail, and fills the rail's slots. The same code runs on shared
+//! memory and on simulated ranks.
 //!
 //! ```text
 //!  submit ──▶ request ──▶ backlog of the peer ──▶ packet ──▶ rail        (transmit)
@@ -183,8 +183,8 @@ pub struct Proto {
 }
 
 impl Proto {
-    /// Makes the state of rank `me`, which was added to a running job that has `ranks` with it. It and its
-    /// peers begin with the least credit for each other, as in [`Proto::add_ranks`].
+    /// Makes the state of rank `me`, which was added to a running job that has `ranks` ranks with it. It and
+    /// its peers begin with the least credit for each other, as in [`Proto::add_ranks`].
     pub fn added(me: Rank, ranks: usize, settings: Settings) -> Self {
         let mut proto = Self::new(me, 1, settings);
         proto.credit_pool = CreditPool::least(settings.unexpected_bytes, ranks);
@@ -255,7 +255,8 @@ impl Proto {
         self.close_lost_links(rail);
         let sent = self.transmit(rail);
         let copied = self.copy(rail);
-        // The peer learns now that a copy has ended: the caller may leave, and come back late or never.
+        // The peer is told now that a copy has ended, because the caller may leave the library, and return
+        // late or never.
         if copied {
             self.transmit(rail);
         }

@@ -41,7 +41,7 @@ pub struct Multipath {
     closed: HashSet<(u8, u32)>,
     /// Packets that were on lost links and are to be sent again.
     retransmit: VecDeque<UnackedPacket>,
-    /// The number of looks by receives.
+    /// The number of times that a receive has looked at a link.
     looks: usize,
 }
 
@@ -124,7 +124,8 @@ impl Peer {
         self.multipath.as_mut().map(|multipath| &mut multipath.coalesced)
     }
 
-    /// Returns true if packets or messages wait that have their numbers: they go before all others.
+    /// Returns true if packets or messages wait that already have their numbers. They leave before all
+    /// others.
     pub fn has_numbered_waiting(&self) -> bool {
         let waits =
             |multipath: &Multipath| !multipath.retransmit.is_empty() || !multipath.coalesced.is_empty();
@@ -136,8 +137,8 @@ impl Peer {
         self.multipath.as_ref().is_some_and(|multipath| multipath.has_unacked())
     }
 
-    /// Returns the link on which a receive looks now: every other time the first, which brings most messages,
-    /// in between each other link in turn.
+    /// Returns the link at which a receive looks now. Every second look is at the first link, which brings
+    /// most messages; the looks in between go through all links in turn.
     pub fn next_look(&mut self, first: LinkId) -> LinkId {
         let links = self.links().len();
         let Some(multipath) = &mut self.multipath else { return first };
@@ -182,8 +183,8 @@ impl Proto {
         }
     }
 
-    /// Handles a peer's notice over a link that it has finished. The notice concerns the peer and may precede
-    /// the launcher's: no link to the peer is made any more. The rail keeps its end until it has to
+    /// Handles the notice of a peer, over a link, that the peer has finished. The notice may precede the
+    /// launcher's; no link to the peer is made afterwards. The rail keeps its end of the link until it has to
     /// disconnect.
     fn handle_finished<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         // The peer waited for the acknowledgement of all packets, so all that remain are here.
@@ -191,7 +192,7 @@ impl Proto {
         self.handle_gone(link.peer(), PeerEnd::Finished);
     }
 
-    /// Closes a link that carries nothing more, or that this rank does not trust to.
+    /// Closes a link that carries nothing more, or that this rank no longer trusts.
     pub fn close_link<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
         let peer = link.peer();
         // Packets that came before the loss; bounded by the rail's room.

@@ -21,13 +21,13 @@ const LISTED: usize = 64;
 /// The most backlogs that are kept without a peer.
 const SPARE_BACKLOGS: usize = 4;
 
-/// A link that delivers later than twice the time of the best one plus this takes no messages that may go
-/// another way. If an urgent message waits, the bound is the time of the best one plus this.
+/// Limits the delay of a link: a message takes another link if this one delivers later than twice the time of
+/// the best link plus this. If an urgent message waits, the bound is the time of the best link plus this.
 pub(crate) const SLACK_NS: u64 = 20_000;
 
 /// The peers with packets to be sent, and the planning of these packets.
 pub(crate) struct Outgoing {
-    /// Peers with packets to be sent. Each is there once, and [`Peer::listed`].
+    /// Peers with packets to be sent. Each is there once, and has [`Peer::listed`] set.
     active: VecDeque<Rank>,
     strategy: Box<dyn Strategy>,
     /// True if the strategy lets messages be combined without a call to it.

@@ -61,7 +61,7 @@ impl Proto {
         // Before it leaves: the observer of its receiver may get it at once.
         self.observe_departure(to, pick, link);
         match self.requests.get_mut(pick.request) {
-            // It goes from the sender's memory; there is room, as the claim shows.
+            // The rail reads the sender's memory. The claim has shown that there is room.
             Some(State::ExpectRoom(send, _)) if lends && !send.buffer.is_fine() => {
                 rail.post_share(link, header, || send.buffer.share(0, bulk), bulk)?;
             }
@@ -198,8 +198,8 @@ impl Proto {
         self.requests.end(id, sent(send, Ok(())));
     }
 
-    /// Sends a piece of a large message. If the message has the only link for itself, it sends the next ones
-    /// too: a strategy would choose them.
+    /// Sends a piece of a large message. If no other message uses the only link, it also sends the next
+    /// pieces, which a strategy would choose.
     pub(crate) fn send_piece<R: FullRail>(
         &mut self,
         rail: &mut R,
@@ -264,7 +264,7 @@ impl Proto {
     }
 }
 
-/// Copies a piece into the rail's own room: because the rail has nothing else, or the piece many short
+/// Copies a piece into the rail's own room, because the rail does not lend or the piece has many short
 /// stretches.
 fn fill_piece<R: Rail>(
     rail: &mut R,

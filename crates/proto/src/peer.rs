@@ -93,7 +93,7 @@ impl Reply {
         }
     }
 
-    /// Returns the sequence within which it must be handled in the order in which it was sent.
+    /// Returns the flow in whose order it must be handled; `None` if its order does not matter.
     pub fn sequence(&self) -> Option<FlowId> {
         match self {
             Self::Put(_) | Self::Fence(_) => Some(PUTS),
@@ -116,7 +116,7 @@ pub struct Peer {
     pub silent: bool,
     /// True if it is in the list of peers with packets to be sent.
     pub listed: bool,
-    /// The access to its regions, and of it to ours.
+    /// The access of this rank to the peer's regions, and of the peer to those of this rank.
     pub regions: RegionAccess,
     /// The lengths up to which a message to it goes unannounced.
     pub limits: Limits,
@@ -189,7 +189,7 @@ impl Peer {
         self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty() || backlog.has_streams())
     }
 
-    /// Returns true if it is time to return credit, or to look for more.
+    /// Returns true if it is time to return credit, or if the peer lacked credit and its window may grow.
     pub fn is_credit_due(&self) -> bool {
         self.credit.is_return_due() || self.pulls.as_ref().is_some_and(|pulls| pulls.lacked > 0)
     }

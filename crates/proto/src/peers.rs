@@ -6,8 +6,8 @@
 //!          ├─  none yet
 //!          └─▶ [ places ] ───▶ peer 130
 //! ```
-//! A rank of a large job talks to few others: eight others cost it one byte. The table never forgets a peer.
-//! A peer that is looked up repeatedly is found without the pages.
+//! A rank of a large job talks to few others: eight peers that it never touches cost it one byte. The table
+//! never forgets a peer. A peer that is looked up repeatedly is found without the pages.
 
 use std::ops::{Index, IndexMut};
 

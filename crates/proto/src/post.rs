@@ -285,7 +285,7 @@ impl Proto {
                     rail: link.rail(),
                 });
                 match payload.bytes() {
-                    // It goes from the sender's memory; there is room, as the claim shows.
+                    // The rail reads the sender's memory. The claim has shown that there is room.
                     Some(bytes) if bulk > 0 => {
                         if rail.post_bulk(link, header, bytes).is_err() {
                             return Sent::Busy;

@@ -3,7 +3,7 @@
 //! message.
 //!
 //! ```text
-//!   rts (no credit left) ──▶ waits ─▶ credit comes back to hand: pull ──▶ pulled, many in a packet ──▶ kept
+//!   rts (no credit left) ──▶ waits ─▶ credit is to be returned: pull ──▶ pulled, many in a packet ──▶ kept
 //!                              └──▶ received before that: as any announced message
 //! ```
 //! Credit for a peer first pays for pulled messages. A message that was pulled is kept under the key that the
@@ -32,11 +32,12 @@ const SEARCHED_FROM: usize = 64;
 /// The messages to be pulled from a peer, and those that it has asked for.
 #[derive(Default)]
 pub struct Pulls {
-    /// The greatest cost of a message for which the peer had no credit, since its window was last to grow.
+    /// The greatest cost of a message for which the peer lacked credit, since the last attempt to widen its
+    /// window.
     pub(crate) lacked: u64,
-    /// Messages that may be pulled, oldest first, among some that were received meanwhile.
+    /// Messages that may be pulled, oldest first. Some of them were received meanwhile.
     announced: VecDeque<Key>,
-    /// The length of the list at which it is searched for them.
+    /// The length of `announced` at which received messages are removed from it.
     search_at: usize,
     /// Requests of this rank whose messages the peer asks for, with the peer's keys.
     asked: VecDeque<(RequestId, Key)>,
@@ -221,8 +222,8 @@ impl Proto {
         self.requests.end(request, sent(send, Ok(())));
     }
 
-    /// Lets a receive claim a message that was pulled and has not come. It waits for the bytes, if it has
-    /// room for them.
+    /// Lets a receive claim a message that was pulled and has not come. The receive waits for the bytes, if
+    /// it has room for them.
     pub(crate) fn claim_pulled(&mut self, id: RequestId, key: Key, buffer: InBuffer) {
         let Some(message) = self.incoming.get_mut(key) else { return };
         let Body::Pulled(rts) = message.body else { return };
@@ -303,7 +304,8 @@ impl Proto {
         }
     }
 
-    /// Receives a pulled message as any announced one: it met its receive before its sender wanted it back.
+    /// Receives a pulled message like any announced one. It has met its receive, so its sender can no longer
+    /// withdraw it.
     fn receive_unpulled(&mut self, id: RequestId, from: Rank, rts: Rts) {
         match self.requests.leave(id) {
             Some(State::ExpectPieces(Receive { tag, buffer, .. }, 0)) => {

@@ -27,7 +27,7 @@ impl Proto {
             SendPath::Short(link) | SendPath::Plain(link) => Some(link),
             // A put may overtake messages.
             SendPath::Queued if !peer.is_numbered() => peer.first_link(),
-            // Numbered puts all go one way.
+            // Numbered puts all take the general path.
             _ => None,
         };
         let Some(link) = link.filter(|_| peer.replies.is_empty()) else { return Sent::Busy };

@@ -68,7 +68,8 @@ impl Proto {
     }
 
     /// Takes the oldest message of a link if `want` accepts it and it fits into `into`. From any source, the
-    /// links take turns: the link that was served last is looked at last. Only while the flow is quiet.
+    /// links take turns: the link that was served last is looked at last. Allowed only while the flow is
+    /// quiet.
     #[inline(always)]
     pub fn try_recv<R: FullRail, M: Room + ?Sized>(
         &mut self,
@@ -101,8 +102,8 @@ impl Proto {
     }
 
     /// Takes a message of at most [`canele_rail::MAX_INLINE`] bytes if it is the oldest of its source and
-    /// fits into `into`; returns its length. It takes few instructions and no call. Only while the flow is
-    /// quiet.
+    /// fits into `into`; returns its length. It takes few instructions and no call. Allowed only while the
+    /// flow is quiet.
     #[inline(always)]
     pub fn take_short<R: FullRail>(
         &mut self,
@@ -113,7 +114,7 @@ impl Proto {
     ) -> Option<usize> {
         let peer = self.peers.at_mut(from.peer)?;
         let ReceivePath::Short(link) = peer.receive_path() else { return None };
-        // With the largest such message: the general path returns credit.
+        // The largest such message may make a return of credit due, and the general path returns credit.
         if peer.credit.is_return_near() {
             return None;
         }
@@ -239,7 +240,7 @@ impl Proto {
     ) -> Received {
         let flow = wanted.flow;
         if self.early_matches.contains(from, flow) {
-            return Received::NotHere; // The next message has its receive.
+            return Received::NotHere; // The next message already has its receive.
         }
         let Some(sequencer) = self.sequencer(from) else { return Received::NotHere };
         let next_expected = sequencer.next_expected(flow);
@@ -281,7 +282,7 @@ fn one_way_link<R: Rail>(rail: &R, peer: Rank) -> Option<LinkId> {
 /// A message to look for.
 struct Wanted<'a, const ANY_TAG: bool, M: ?Sized> {
     flow: FlowId,
-    /// The wanted tag; for any tag that of the message, once it has come.
+    /// The wanted tag. If any tag is wanted: the tag of the message, once it has come.
     tag: Tag,
     into: &'a mut M,
     taken: TakenPayload,
@@ -342,7 +343,7 @@ enum TakenPayload {
 }
 
 impl TakenPayload {
-    /// Counts it; returns its length.
+    /// Counts the message, and returns its length.
     #[inline(always)]
     fn count(&self, traffic: &mut Traffic) -> usize {
         match *self {

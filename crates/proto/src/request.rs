@@ -20,7 +20,7 @@ pub enum Mode {
     /// Completes as a standard send; the program promises that the receive is posted already.
     Ready,
     /// Completes as a standard send. The receiver asks for the message whatever becomes of this rank's other
-    /// operations. So the send may wait for that if this is faster.
+    /// operations. So the send may wait for the receiver's request if that is faster.
     Expected,
 }
 
@@ -46,7 +46,7 @@ pub struct Status {
     pub bytes: usize,
 }
 
-/// A description of an operation, for messages to users.
+/// A description of an operation, for reports to users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PointToPoint {
     /// A send.
@@ -107,7 +107,7 @@ pub enum Failure {
     #[error("{0} cannot be reached: {1}")]
     Unreachable(Rank, Box<str>),
     /// A rank found that another one broke the protocol, most likely because its memory is corrupted. The two
-    /// communicate no more; both do with all others, but not in collectives.
+    /// communicate no more. Each still communicates with all other ranks, but not in collectives.
     #[error("{by} accepts nothing more from {of}: {why}")]
     CutOff {
         /// The rank that found it.

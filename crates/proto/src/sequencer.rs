@@ -1,8 +1,7 @@
 //! Reordering by sequence number, if the rails of a pair lose the order among its messages.
 //!
 //! Owns both ends' numbers for every flow. Never reads a message. Numbers are given when a message leaves its
-//! backlog,
-//! in the order of its flow; puts and fences have a sequence of their own.
+//! backlog, in the order of its flow; puts and fences have a sequence of their own.
 
 use std::collections::HashMap;
 
@@ -116,7 +115,7 @@ impl Sequencer {
         self.out_of_order.insert((flow, number), out_of_order);
     }
 
-    /// Takes the out-of-order message of a flow that is next now.
+    /// Takes the out-of-order message that is now the next one of its flow.
     pub fn take_next_expected(&mut self, flow: FlowId) -> Option<OutOfOrder> {
         if self.out_of_order.is_empty() {
             return None;

@@ -14,20 +14,22 @@ use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, Stat
 use crate::unexpected::{Body, KeptPayload};
 use crate::{Envelope, Proto};
 
-/// The routes of messages to this rank itself, to a peer without a link yet, and from any peer, in words.
+/// The names of routes in errors: of messages to this rank itself, to a peer without a link yet, and from any
+/// peer.
 const TO_SELF: &str = "a message of a rank to itself";
 const UNOPENED: &str = "a link that is to be opened";
 const RECEIVE: &str = "a receive";
 
-/// Returns the failure if a message is not received into this memory, which the processor of this rank
-/// writes.
+/// Returns the failure if no message can be received into this memory. The processor of this rank has to
+/// write it.
 #[inline]
 pub(crate) fn why_not_received(buffer: &InBuffer) -> Option<Failure> {
     Failure::of_memory(buffer.memory(), MemoryKinds::all(), RECEIVE)
 }
 
-/// Returns the ends that copy such a message fastest, from memory to memory. A message that would leave in
-/// several packets unasked is copied by the receiver alone only if the receiver is known to ask for it.
+/// Returns the ends that copy a message fastest from memory to memory; `None` if packets carry it. The
+/// receiver copies a multi-fragment eager message alone only if it is known to ask for it
+/// ([`Mode::Expected`]).
 pub(crate) fn ends_that_copy<R: FullRail>(
     rail: &mut R,
     link: LinkId,
@@ -83,7 +85,7 @@ impl Proto {
         }
         self.observe_submission(&mut send, None);
         let peer = &self.peers[to.0 as usize];
-        // Others wait already for room: a pass finds out when there is some.
+        // If other messages wait for room already, the next pass finds out when there is some.
         let waits = peer.listed && peer.has_messages();
         let id = self.wait_for_room(send, policy);
         self.list(to);
@@ -215,7 +217,7 @@ impl Proto {
         self.requests.end(receive, received(state, result));
     }
 
-    /// Receives a message: one that is here already, or the next that is wanted.
+    /// Receives a message that `want` accepts: one that is here already, or the next one that comes.
     pub fn submit_recv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> RequestId {
         let id = self.requests.add(State::Moving);
         if let Some(failure) = why_not_received(&buffer) {
@@ -268,7 +270,7 @@ impl Proto {
         self.withdraw_here(id, Failure::Cancelled)
     }
 
-    /// Withdraws such an operation because of `failure`.
+    /// Does [`Proto::cancel_here`] with `failure` as the result.
     pub(crate) fn withdraw_here(&mut self, id: RequestId, failure: Failure) -> bool {
         let Some(state) = self.requests.leave(id) else { return false };
         match state {

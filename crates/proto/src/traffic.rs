@@ -64,11 +64,11 @@ pub struct Traffic {
     pub copies: u64,
     /// Messages that came before their receive.
     pub unexpected: u64,
-    /// The number of them that were held at once.
+    /// The number of unexpected messages held at once.
     pub unexpected_most: Watermark,
     /// Bytes of credit that messages held here take.
     pub credit_held: u64,
-    /// The bytes of credit that they took at once.
+    /// The bytes of credit taken at once.
     pub credit_most: Watermark,
     /// Answers and announcements sent.
     pub control: u64,

@@ -9,7 +9,7 @@ use crate::outgoing::{SLACK_NS, delivery_ns};
 use crate::peer::Peer;
 use crate::strategy::PacketDraft;
 
-/// Packets sent over one link before others have their turn.
+/// Packets sent over one link before other links and peers have their turn.
 const PACKETS: usize = 64;
 
 /// The reason to leave a link: it has no room, or nothing is to be sent over it.
@@ -26,7 +26,8 @@ impl From<Busy> for LinkLeft {
 
 impl Proto {
     /// Sends the waiting packets, as far as there is room. Every peer has its turn. Returns true if anything
-    /// moved. It also does if no message waits any more because its peer is gone: callers look again then.
+    /// moved. It also returns true if no peer has packets any more, as after the end of the last one, so that
+    /// callers look again.
     #[inline(always)]
     pub(crate) fn transmit<R: FullRail>(&mut self, rail: &mut R) -> bool {
         !self.outgoing.is_empty() && self.transmit_waiting(rail)
@@ -106,7 +107,7 @@ impl Proto {
         guests: bool,
     ) -> Result<(), LinkLeft> {
         if !rail.admits_message(link) {
-            // The cells reserved for control, perhaps.
+            // Perhaps the cells reserved for control are free.
             return Ok(self.send_reply(rail, to, link)?);
         }
         if self.retransmit(rail, link, to)? {

@@ -44,7 +44,7 @@ impl KeptPayload {
         self.bytes().len()
     }
 
-    /// Returns the protocol by which it came.
+    /// Returns the protocol by which the message came.
     pub fn protocol(&self) -> Protocol {
         if let Self::Short(..) = self { Protocol::Short } else { Protocol::Eager }
     }
@@ -59,8 +59,8 @@ pub(crate) enum Body {
     /// A message that is asked for and has met its receive; `None` if that had no room, or if the message was
     /// withdrawn.
     Claimed(Rts, Option<RequestId>),
-    /// The first part of a message whose rest is still to come, in memory for all of it; and the sender's
-    /// request.
+    /// The first part of a message whose rest is still to come, in memory for the whole message; and the
+    /// sender's request.
     Coming {
         data: Vec<u8>,
         got: usize,
@@ -86,7 +86,7 @@ impl Body {
     }
 }
 
-/// A message taken out of matching by a matched probe, to be received by it alone.
+/// A message that a matched probe took out of matching. Only a receive of this value gets it.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Matched {
     key: RequestId,
@@ -118,7 +118,7 @@ impl Proto {
     }
 
     /// Returns the oldest unexpected messages of the flows that `is_meant` accepts, at most `most`, and the
-    /// number of further ones. They are for messages to users. Of very many only some are checked.
+    /// number of further ones. Reports to users name them. Of very many messages only some are checked.
     pub fn unexpected_messages(
         &self,
         most: usize,
@@ -149,7 +149,7 @@ impl Proto {
         [traffic.unexpected_most.take(held), traffic.credit_most.take(traffic.credit_held)]
     }
 
-    /// Delivers a message that came too early, now in its turn.
+    /// Delivers a message that came before its predecessors, now that its turn has come.
     pub(crate) fn deliver_out_of_order(&mut self, flow: FlowId, from: Rank, tag: Tag, key: Key) {
         let Some(matcher) = self.flow(flow).map(|flow| &mut flow.matcher) else { return };
         match matcher.arrive(from, tag) {
@@ -180,7 +180,8 @@ impl Proto {
         Ok(Body::Here(self.incoming.copy_payload(payload, &mut self.traffic)))
     }
 
-    /// Drops announcements of cancelled sends to this rank itself that the next such receive would find.
+    /// Drops announcements of cancelled sends to this rank itself, as long as a receive of `want` would find
+    /// one next.
     pub(crate) fn discard_stale(&mut self, flow: FlowId, want: Want) {
         while let Some(found) = self.flow(flow).and_then(|f| f.matcher.peek(want)) {
             match self.incoming.at(found.message).body {
@@ -194,7 +195,7 @@ impl Proto {
         }
     }
 
-    /// Returns the status of the message that a receive would get now; it stays.
+    /// Returns the status of the message that a receive would get now. The message stays.
     pub fn probe(&mut self, flow: FlowId, want: Want) -> Option<Status> {
         self.discard_stale(flow, want);
         let found = self.flow(flow)?.matcher.peek(want)?;
@@ -246,7 +247,7 @@ impl Proto {
     /// Drops a message that a matched probe took.
     pub fn discard(&mut self, matched: Matched) {
         buffer::scope(|scope| {
-            // Without room every message ends at once: it fits, or it is refused.
+            // A receive without room ends at once: the message is empty, or it is refused.
             let id = self.submit_recv_matched(matched, scope.lend_mut(&mut []));
             if let Some(Outcome { buffer: Buffer::In(buffer), .. }) = self.take(id) {
                 scope.take_back_mut(buffer);

@@ -35,7 +35,7 @@ pub enum Kind {
     Eager,
     /// The announcement of a message.
     Rts,
-    /// The answer to it: the message may come, in this way.
+    /// The answer to an announcement: the way in which the message is to come.
     Cts,
     /// Part of an announced message.
     Piece,
@@ -45,9 +45,9 @@ pub enum Kind {
     Credit,
     /// Data for a region, and a notice.
     Put,
-    /// Asks to be answered once everything before it has been done.
+    /// Asks for an answer once everything before it has been done.
     Fence,
-    /// The answer.
+    /// The answer to a fence.
     Fenced,
     /// The report that a link was closed at this end, with its progress.
     LinkClosed,

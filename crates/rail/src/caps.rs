@@ -51,12 +51,12 @@ pub struct Caps {
     pub link_traits: LinkTraits,
     /// The distance to the peers.
     pub distance: Distance,
-    /// [`crate::FastPath::lend`] does not copy the bulk.
+    /// True if [`crate::FastPath::lend`] does not copy the bulk.
     pub lends: bool,
-    /// No packet is lost or duplicated.
+    /// True if no packet is lost or duplicated.
     pub reliable: bool,
-    /// This rank can map regions of a peer ([`crate::OneSided::reach`]), and the peer can map regions of this
-    /// rank.
+    /// True if this rank can map regions of a peer ([`crate::OneSided::reach`]), and the peer can map regions
+    /// of this rank.
     pub maps_regions: bool,
     /// The kinds of memory that a link sends from and receives into. The protocols move host memory only.
     pub memory_kinds: MemoryKinds,

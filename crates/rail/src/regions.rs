@@ -42,7 +42,7 @@ pub struct WantedRegion {
     pub owner: Rank,
     /// Its id at the owner.
     pub id: RegionId,
-    /// The region is kept until its owner drops it; the launcher has to report that.
+    /// True if the region is kept until its owner drops it; the launcher has to report that.
     pub is_kept: bool,
 }
 

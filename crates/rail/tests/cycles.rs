@@ -10,9 +10,9 @@ use canele_rail::{Member, Network};
 use canele_sys::ids::{LinkId, Rank};
 
 const CYCLES: usize = 1000;
-/// The capacity that lists and maps may have kept.
+/// The capacity in bytes that lists and maps may keep.
 const KEPT_BYTES: i64 = 16 << 10;
-/// Looks after which something will never happen.
+/// Checks after which an event is taken never to happen.
 const MANY: usize = 100_000;
 
 fn open(me: u32) -> Tcp {
@@ -45,7 +45,7 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Ten cycles to warm up, then a thousand that leave nothing.
+/// Runs ten cycles to warm up, then a thousand that must leave nothing behind.
 fn leaves_nothing(what: &str, mut cycle: impl FnMut(usize)) {
     (0..10).for_each(&mut cycle);
     let before = descriptors();
@@ -68,7 +68,7 @@ fn post(rail: &mut Tcp, link: LinkId) {
     rail.post(link, Header { inline_len: 8, ..Header::default() }, &[1; 8]).unwrap();
 }
 
-/// The only test of its process, because it counts what the process has.
+/// The only test of its process, because it counts the descriptors and memory of the process.
 #[test]
 fn a_thousand_connections_of_any_kind_leave_nothing() {
     let (mut a, mut b) = (open(0), open(1));
@@ -85,7 +85,7 @@ fn a_thousand_connections_of_any_kind_leave_nothing() {
         } else {
             assert!(one.close_link(there).is_some_and(|unacked| unacked.kept.len() <= 1));
         }
-        // What came before is still there; then it is told of the end.
+        // Packets sent earlier can still be read; then the loss is reported.
         until(|| {
             while other.poll(back).unwrap().is_some() {
                 other.release(back);

@@ -1,4 +1,5 @@
-//! A rank without descriptors lets no peer in, keeps quiet about it, and lets them in when there are some again.
+//! A rank without descriptors accepts no peer, without repeated reports, and accepts them once it has
+//! descriptors again.
 
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;

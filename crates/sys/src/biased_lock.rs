@@ -14,8 +14,8 @@
 //! Either the owner sees `revoked`, or the other thread sees `inside`; the heavy barrier happens once in a
 //! lock's life. Where the kernel has no such barrier the lock is revoked from the start.
 //!
-//! The lock never poisons itself: a caller that panics answers for the value. It never lets a forked child
-//! in.
+//! The lock never poisons itself: a caller that panics is responsible for the value. It never lets a forked
+//! child in.
 
 mod lock;
 

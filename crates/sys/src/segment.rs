@@ -29,7 +29,7 @@ pub(crate) use memfd::create_memfd;
 /// The reason why a segment could not be created or used.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum SegmentError {
-    /// The machine, or a control group, has not enough memory left. The user's to solve.
+    /// The machine, or a control group, has not enough memory left. The user has to solve this.
     #[error(
         "{needed} bytes at offset {offset} of a shared segment cannot be reserved: {available} bytes of memory \
          are available (free memory, raise the container's memory limit, or ask for less)"

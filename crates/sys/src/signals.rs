@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 /// Signals that must be able to end a program. Shells start background jobs with some of them ignored, and
-/// its launcher may have inherited that.
+/// the launcher may have inherited that.
 const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 /// The launcher's own signal actions: SIGCHLD is not ignored, and a file that is too large fails the call
 /// instead of raising a signal.

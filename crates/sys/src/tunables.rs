@@ -98,9 +98,9 @@ pub const SINGLE_COPY: &[&str] = &["auto", "never", "always", "both"];
 
 tunables! {
     // name: type = default, unit, allowed, meaning
-    wait: Wait = Wait::Adaptive, "", OneOf(Wait::NAMES), "How a rank waits: spin, yield and sleep in turn (adaptive), always look (poll), or sleep at once (sleep); each sleeps at once while another rank needs its processor";
-    spin_ns: u64 = 100_000, "ns", Between(0, 1_000_000_000), "How long an adaptive wait looks before it yields, while there are at least as many processors as ranks";
-    yields: u32 = 16, "times", Between(0, 1_000_000), "How often an adaptive wait gives its processor away before it sleeps";
+    wait: Wait = Wait::Adaptive, "", OneOf(Wait::NAMES), "Way of waiting: spin, yield and sleep in turn (adaptive), look without end (poll), or sleep at once (sleep); a rank sleeps at once while another rank needs its processor";
+    spin_ns: u64 = 100_000, "ns", Between(0, 1_000_000_000), "Time for which an adaptive wait looks before it yields, while there are at least as many processors as ranks";
+    yields: u32 = 16, "times", Between(0, 1_000_000), "Number of times that an adaptive wait gives its processor away before it sleeps";
     eager_bytes: usize = 0, "bytes", Between(0, MIB), "Largest message sent to a rank of the same host in one packet without asking first, which moves the limits of other ways in proportion; nothing: by the estimates, as canele info --peer shows; never more than a quarter of the payload ring";
     ring_cells: usize = 256, "cells", PowerOfTwo(64, 65_536), "Most cells of the ring between two ranks of a host, per direction";
     payload_ring_bytes: usize = 2 << 20, "bytes", PowerOfTwo(16 * KIB, 64 * MIB), "Most bytes of the payload ring between two ranks of a host, per direction; used from its start where ranks share processors";
@@ -108,26 +108,26 @@ tunables! {
     unexpected_bytes: usize = 64 << 20, "bytes", Between(0, 1024 * 1024 * MIB), "Most payload a rank holds for messages that no receive has asked for yet";
     message_region_bytes: usize = 16 << 10, "bytes", Between(0, 1024 * MIB), "Buffers of mailbox messages above this size lie in regions, which a peer reads without a copy in between";
     piece_bytes: usize = 64 << 10, "bytes", Between(KIB, 64 * MIB), "Largest piece of a long message put into shared memory at once; over sockets a piece takes about half a millisecond";
-    single_copy: &'static str = SINGLE_COPY[0], "", OneOf(SINGLE_COPY), "Whether long messages between ranks of a host are copied straight from the memory of their sender to that of their receiver: where the kernel allows it and it is faster (auto), nowhere (never), wherever the kernel allows it by the receiver alone (always), or by both at once (both)";
-    strategy: &'static str = STRATEGIES[0], "", OneOf(STRATEGIES), "How what waits for a peer is put into packets: everything small that waits together (aggregate), one by one (fifo), the most urgent first (priority), that and large messages cut so that all rails end together (split)";
+    single_copy: &'static str = SINGLE_COPY[0], "", OneOf(SINGLE_COPY), "Single copy of long messages between ranks of a host, from the sender's memory to the receiver's: where the kernel allows it and it is faster (auto), nowhere (never), wherever the kernel allows it by the receiver alone (always), or by both at once (both)";
+    strategy: &'static str = STRATEGIES[0], "", OneOf(STRATEGIES), "Strategy that puts waiting messages into packets: all small ones together (aggregate), one by one (fifo), the most urgent first (priority), that and large messages cut so that all rails end together (split)";
     collective: &'static str = COLLECTIVE_ALGORITHMS[0], "", OneOf(COLLECTIVE_ALGORITHMS), "The algorithm that collectives of all members' equal blocks take wherever it can carry them out: the one with the smallest estimate (auto), or for measurements this one";
-    rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
+    rails: String = String::new(), "", Text, "Interfaces over which ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
     ports: PortRange = PortRange::ANY, "", Ports, "The TCP ports on which ranks, launchers and canele doctor listen for other hosts, as 50000-50999; nothing: the system chooses";
-    remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";
-    host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "How long a host may be silent until its ranks count as lost";
-    foreign: &'static str = FOREIGN[0], "", OneOf(FOREIGN), "What becomes of a job of several ranks whose program uses another MPI, so that each rank would be a job of its own: it is not started, or ended (refuse), or runs (allow)";
-    mpi_errhandler: &'static str = MPI_ERRHANDLERS[0], "", OneOf(MPI_ERRHANDLERS), "What an MPI program's communicators do with errors at first: end the job (fatal), end the ranks of the communicator, which is the same unless the others go on (abort), or return a code (return)";
-    mpi_leaks: bool = false, "", OneOf(&["0", "1"]), "Whether MPI_Finalize prints how many handles of each kind the program has not freed";
-    check: bool = false, "", OneOf(&["0", "1"]), "Whether the members of a communicator compare their collective calls before each, so that calls that do not belong together end with a text that names both";
+    remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "Time that the remote shell of a host may take until the agent there answers";
+    host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "Time for which a host may be silent until its ranks count as lost";
+    foreign: &'static str = FOREIGN[0], "", OneOf(FOREIGN), "Treatment of a job of several ranks whose program uses another MPI, so that each rank would be a job of its own: the job is not started, or ended (refuse), or runs (allow)";
+    mpi_errhandler: &'static str = MPI_ERRHANDLERS[0], "", OneOf(MPI_ERRHANDLERS), "Treatment of errors by an MPI program's communicators at first: end the job (fatal), end the ranks of the communicator, which is the same unless the others go on (abort), or return a code (return)";
+    mpi_leaks: bool = false, "", OneOf(&["0", "1"]), "1: MPI_Finalize prints the number of handles of each kind that the program has not freed";
+    check: bool = false, "", OneOf(&["0", "1"]), "1: the members of a communicator compare their collective calls before each, so that calls that do not belong together end with a text that names both";
     trace_bytes: usize = 0, "bytes", Between(0, 64 * 1024 * MIB), "Memory in which a rank records its events for a trace, 32 bytes each; nothing: none is recorded; canele run --trace sets it to 64 MiB";
     mpi_memory_alloc_kinds: String = String::new(), "", Text, "Kinds of memory that an MPI program asks for, with commas between, as MPI_INFO_ENV tells; mpi and system are always supported";
-    lanes: u32 = 0, "", Between(0, 16), "How many lanes a rank may have, by which threads that use different flows or communicators do not meet; 0: as many as it has processors, and 16 at most";
-    progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
+    lanes: u32 = 0, "", Between(0, 16), "Number of lanes that a rank may have, by which threads that use different flows or communicators do not meet; 0: as many as it has processors, and 16 at most";
+    progress_thread: bool = false, "", OneOf(&["0", "1"]), "1: a thread of the library makes progress while the program computes";
 }
 
-/// Tunables that all ranks of a job must have alike: sizes of rings, bytes that may be sent unasked, and the
-/// size limits that decide how puts and gets to another host travel. The check of collective calls and the
-/// number of lanes belong here, too.
+/// Tunables that must have the same value on all ranks of a job: sizes of rings, bytes that may be sent
+/// unasked, and the size limits that decide how puts and gets to another host travel. The check of collective
+/// calls and the number of lanes belong here, too.
 const SHARED: [&str; 8] = [
     "check",
     "collective",
@@ -211,7 +211,7 @@ impl TunableRow {
 }
 
 impl Tunables {
-    /// Returns the variables and values that all ranks of a job must have alike.
+    /// Returns the variables that must have the same value on all ranks of a job, with their values.
     pub fn shared(&self) -> Vec<(String, String)> {
         let rows = Tunables::table().filter(|row| SHARED.contains(&row.name));
         rows.map(|row| (row.variable(), self.value(row.name).unwrap_or_default())).collect()

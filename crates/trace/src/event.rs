@@ -139,7 +139,7 @@ impl MessageVariant {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Undecided)
     }
 
-    /// Returns the name of the variant, as in `canele info --protocols`.
+    /// Returns the name of the variant.
     pub fn name(self) -> &'static str {
         match self {
             Self::Undecided => "undecided",

@@ -6,7 +6,7 @@ mod launch;
 use std::path::PathBuf;
 use std::process::Output;
 
-/// The example, which cargo builds with this test.
+/// Returns the path of the example, which cargo builds with this test.
 fn both() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(2).unwrap().join("examples").join("both")

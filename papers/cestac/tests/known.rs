@@ -10,8 +10,8 @@ fn power<R: Real>(base: R, exponent: u32) -> R {
     (1..exponent).fold(base, |power, _| power * base)
 }
 
-/// The share of seeds for which something holds. It holds for most: where only a few roundings matter, all samples of a
-/// result may agree by chance.
+/// Returns the share of seeds for which a property holds. It holds for most: if few roundings matter, all
+/// samples of a result may agree by chance.
 fn share_of_seeds(holds: impl Fn() -> bool) -> f64 {
     let holds_for = |seed: &u64| {
         let _session = Session::sequential(*seed);
@@ -20,7 +20,7 @@ fn share_of_seeds(holds: impl Fn() -> bool) -> f64 {
     (0..1000).filter(holds_for).count() as f64 / 1000.0
 }
 
-/// Rump's polynomial; -0.827396… exactly, about 1e21 or 1.17 plainly.
+/// Computes Rump's polynomial: exactly -0.827396…, but about 1e21 or 1.17 in plain floating point.
 fn rump<R: Real<Float = f64>>() -> R {
     let [a, b] = [77_617.0, 33_096.0].map(R::from);
     let of = R::from;
@@ -35,7 +35,7 @@ fn rumps_polynomial_has_no_significant_digit() {
     assert_ne!(rump::<f64>(), -0.827_396_059_946_821_4);
 }
 
-/// The first terms of Muller's sequence, which tends to 6, and to 100 as soon as anything is rounded.
+/// Computes the first terms of Muller's sequence, which tends to 6, but to 100 as soon as a term is rounded.
 fn muller<R: Real<Float = f64>>(terms: usize) -> Vec<R> {
     let mut sequence = vec![R::from(5.5), R::from(61.0) / R::from(11.0)];
     while sequence.len() < terms {
@@ -198,7 +198,7 @@ fn an_inexact_result_is_rounded_up_as_often_as_down() {
         let operations: [&dyn Fn() -> Double; 4] =
             [&|| one + tenth, &|| tenth * tenth, &|| one / three, &|| three.sqrt()];
         for (place, operation) in operations.into_iter().enumerate() {
-            // How often each of the eight choices of three samples is made.
+            // Counts how often each of the eight choices of three samples is made.
             let mut counts = [0u32; 8];
             let lowest = (0..100).flat_map(|_| operation().samples()).fold(f64::INFINITY, f64::min);
             for _ in 0..8000 {

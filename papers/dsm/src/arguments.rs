@@ -11,15 +11,15 @@ The matrix, its transpose and the histogram lie in shared pages; the result is c
 Examples:
   dsm                                                alone: a server and a client in one process
   canele run -n 4 dsm                                a page server and three clients
-  canele run -n 6 dsm --servers 2 --placement blocks  clients guess the placement, and ask on where they are wrong
+  canele run -n 6 dsm --servers 2 --placement blocks  clients guess the placement, and ask the next server if they are wrong
   canele run -n 2 dsm requests                       the time of requests for 1 to 64 pages at once";
 
-/// Transposes a matrix and counts its entries in distributed shared memory: pages live on page servers and are cached by
-/// clients.
+/// Transposes a matrix and counts its entries in distributed shared memory. Page servers hold the pages, and
+/// clients cache them.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "dsm", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
-    /// The experiment instead of the demonstration
+    /// Experiment to run instead of the demonstration
     #[command(subcommand)]
     pub experiment: Option<Experiment>,
     /// The demonstration
@@ -30,19 +30,20 @@ pub struct Arguments {
 /// Options of the demonstration.
 #[derive(Debug, Clone, Args)]
 pub struct Demonstration {
-    /// Pages of the matrix, one for each row; the transpose takes as many again
+    /// Number of pages of the matrix, one for each row; the transpose takes as many again
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub pages: u32,
-    /// Bytes of a page, a multiple of 8
+    /// Size of a page in bytes, a multiple of 8
     #[arg(long, value_name = "BYTES", default_value_t = 65_536)]
     pub page_bytes: usize,
-    /// Ranks that serve pages; the others compute
+    /// Number of ranks that serve pages; the others compute
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub servers: u32,
-    /// How pages are distributed over the servers
+    /// Distribution of pages over the servers
     #[arg(long, value_enum, default_value = "round-robin")]
     pub placement: Placement,
-    /// Where clients look for a page first; from the next server on if it is not there
+    /// Distribution by which clients guess the server of a page; after a wrong guess they ask the next
+    /// servers
     #[arg(long, value_enum, default_value = "round-robin")]
     pub guess: Placement,
     /// Seed of the entries
@@ -66,11 +67,11 @@ impl Demonstration {
     }
 }
 
-/// What else the program can do.
+/// The other tasks of the program.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Experiment {
-    /// Measures requests for several pages at once, as in NewMadeleine's first experiment, under one or several strategies that
-    /// take turns
+    /// Measures requests for several pages at once, as in NewMadeleine's first experiment, under several
+    /// strategies in turns
     Requests(Requests),
 }
 
@@ -81,14 +82,15 @@ pub struct Requests {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 3, 4, 8, 16, 32, 64],
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub pages: Vec<u32>,
-    /// Bytes of a page, a multiple of 8; between hosts, up to 65,536 travel without a rendezvous
+    /// Size of a page in bytes, a multiple of 8; between hosts, pages of up to 65,536 bytes travel without a
+    /// rendezvous
     #[arg(long, value_name = "BYTES", default_value_t = 65 << 10)]
     pub page_bytes: usize,
-    /// Policies that put messages into packets, compared with the first
+    /// Strategies that put messages into packets; each is compared with the first
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = ["fifo".to_owned(), "aggregate".to_owned()],
           value_parser = strategy)]
     pub strategy: Vec<String>,
-    /// Rounds, in each of which everything is measured once; medians over them are printed
+    /// Number of rounds, each of which measures everything once; medians over all rounds are printed
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
     /// Print JSON instead of a table

@@ -1,4 +1,4 @@
-//! The program as its user starts it: alone and as a job, with good and bad input.
+//! The program alone and as a job, with good and bad input.
 
 #[path = "../../../crates/canele/tests/launch/mod.rs"]
 mod launch;
@@ -16,13 +16,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The summary of a run that must succeed.
+/// Returns the summary of a run, and checks that the run succeeded.
 fn summary(ended: &Output) -> String {
     assert!(ended.status.success(), "{}{}", text(&ended.stdout), text(&ended.stderr));
     text(&ended.stdout)
 }
 
-/// The numbers in the line of the summary that begins with `name`.
+/// Returns the numbers in the line of the summary that begins with `name`.
 fn numbers(summary: &str, name: &str) -> Vec<u64> {
     let line = summary.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{summary}"));
     line.split_whitespace().filter_map(|word| word.replace(',', "").parse().ok()).collect()
@@ -54,7 +54,8 @@ fn pages_are_found_where_they_were_not_expected() {
     assert_eq!(numbers(&right, "requests")[1], 0, "{right}");
     let wrong = summary(&job(4, &common));
     let [requests, not_found] = numbers(&wrong, "requests")[..] else { panic!("{wrong}") };
-    // The odd pages of the first nine and the even ones of the last eight; each client asks wrongly once for a page.
+    // Each client asks the wrong server once for a page: the odd pages of the first nine and the even ones of
+    // the last eight.
     assert!(not_found > 0 && not_found <= 2 * 8, "{wrong}");
     assert_eq!(requests - not_found, numbers(&right, "requests")[0], "{wrong}{right}");
 }

@@ -1,5 +1,5 @@
-//! The library in jobs of several ranks (`examples/dsm_check`): random programs beside a model of one memory, misuse, ranks that send
-//! nonsense, ranks that die.
+//! The library in jobs of several ranks (`examples/dsm_check`): random programs compared with a model of one
+//! memory, misuse, ranks that send nonsense, ranks that die.
 
 #[path = "../../../crates/canele/tests/launch/mod.rs"]
 mod launch;
@@ -13,7 +13,7 @@ fn run(options: &[&str], arguments: &[&str]) -> Output {
     launch::program(options, &program, arguments)
 }
 
-/// What a job printed that must succeed.
+/// Returns the output of a job, and checks that it succeeded.
 fn printed(ranks: &str, arguments: &[&str]) -> String {
     let ended = run(&["-n", ranks], arguments);
     let (out, errors) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));

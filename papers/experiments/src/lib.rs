@@ -46,16 +46,17 @@ pub type PaperError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PaperArguments {
-    /// Where papers.md and its pictures are written, and what has been measured is kept
+    /// Folder for papers.md, its pictures and the saved measurements
     #[arg(long, short, value_name = "FOLDER", default_value = "papers-results")]
     output: PathBuf,
-    /// Fewer sizes and rounds: about three minutes. Checks counts and results; the times are rough
+    /// Measure fewer sizes and rounds, in about three minutes; counts and results are checked, and times are
+    /// rough
     #[arg(long)]
     quick: bool,
-    /// Only these experiments, anew; what the folder has of others stays
+    /// Run only these experiments, anew; saved results of other experiments stay
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<String>,
-    /// Measure anew what an interrupted run has left
+    /// Measure everything anew, also the results that an interrupted run has saved
     #[arg(long)]
     fresh: bool,
     /// Compare with other MPI implementations through this command (`bench/peers` of the sources)
@@ -70,11 +71,11 @@ const EXAMPLES: &str = "Examples:
   canele paper --list                        the experiments
   canele paper --quick                       all of them, roughly
   canele paper --output report               all of them, into report/papers.md
-  canele paper --only bip-packets,mpc-curve  these two
+  canele paper --only bip-packets,mpc-curve  only these two
   canele paper --peers bench/peers           beside other MPI implementations
 
-A run that was interrupted goes on where it stopped. An experiment for which something is missing here (an example
-program that is not built, strace, other MPI implementations) is left out; the report says why.";
+An interrupted run goes on where it stopped. An experiment that needs something missing here (an example program
+that is not built, strace, other MPI implementations) is left out, and the report gives the reason.";
 
 /// Returns exit status 0 if all checks held, 1 if one did not or an experiment failed, 2 for wrong usage.
 pub fn main(arguments: &PaperArguments) -> ExitCode {

@@ -1,4 +1,5 @@
-/* So many messages of so many bytes there and back; prints as JSON how often both ranks gave their processor away for each message. */
+/* Sends so many messages of so many bytes there and back. Prints as JSON how often both ranks gave up their
+   processor for each message. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

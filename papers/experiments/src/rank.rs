@@ -1,4 +1,5 @@
-//! A rank of an experiment's job: `canele paper-rank …`, started by `canele paper`, never by a user. Rank 0 prints a JSON object.
+//! A rank of an experiment's job: `canele paper-rank …`, started by `canele paper`, never by a user. Rank 0
+//! prints a JSON object.
 
 use std::process::ExitCode;
 
@@ -20,7 +21,7 @@ pub struct RankArguments {
 enum Measurement {
     /// Time stamps along the way of a message
     Steps { messages: usize },
-    /// What counters say of a ping-pong
+    /// Changes of the counters in a ping-pong
     Counts { messages: usize, bytes: usize },
 }
 

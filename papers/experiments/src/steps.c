@@ -1,5 +1,6 @@
-/* Time stamps along the way of messages of 8 bytes from rank 0 to rank 1, as the native form of this measurement takes them: when the
- * send is called and returns, when a probe finds the message, and when the receive returns. Prints medians in nanoseconds as JSON. */
+/* Time stamps along the way of messages of 8 bytes from rank 0 to rank 1, like the native form of this
+ * measurement: call and return of the send, the probe that finds the message, and the return of the receive.
+ * Prints medians in nanoseconds as JSON. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -30,7 +30,8 @@ fn hsl_routers_add_150_ns_each() {
         assert_eq!(world.advance(), Some(Rank(to)));
         *time = world.now_ns() - start;
     }
-    // The first link between routers is faster than that of the rank, so the flit has to be there whole.
+    // The first link between routers is faster than that of the rank, so the flit must be complete there
+    // before it goes on.
     let (slow, fast) = (519, 413);
     assert_eq!(times, [4000, 4000 + 150 + (slow - fast), 4000 + 300 + (slow - fast)]);
 }
@@ -56,7 +57,7 @@ fn sci_deck_takes_4_66_us_for_whatever_fits_in_one_unit_and_87_72_mb_a_second() 
 fn senders_to_one_rank_share_what_one_gets() {
     for name in ["hsl", "myrinet-bip", "sci-deck"] {
         let (one, three) = (bandwidth(find(name), 1), bandwidth(find(name), 3));
-        // A single sender's own cost per packet is hidden when others send meanwhile.
+        // The sender's own cost per packet is hidden when other ranks send meanwhile.
         assert!(three >= one * 0.97 && three <= one * 1.05, "{name}: {one} and {three}");
     }
 }

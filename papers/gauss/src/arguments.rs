@@ -16,38 +16,38 @@ Examples:
   gauss --size 100                                     alone, all samples in one process
   canele run -n 3 gauss --size 200                     one sample on each rank
   canele run -n 3 gauss --matrix hilbert --size 8      an ill-conditioned system
-  gauss --matrix bcsstk01.mtx --log unstable.txt       a Matrix Market file, and what is unstable";
+  gauss --matrix bcsstk01.mtx --log unstable.txt       a Matrix Market file, and a file of the unstable operations";
 
-/// Solves a linear system by Gauss elimination with stochastic arithmetic (CESTAC): the solution is printed with its
-/// significant digits only.
+/// Solves a linear system by Gauss elimination with stochastic arithmetic (CESTAC), and prints the
+/// significant digits of the solution.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "gauss", version, after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Number of equations; a file says its own
+    /// Number of equations; a Matrix Market file has its own
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=LARGEST as i64))]
     pub size: u32,
-    /// `random`, `hilbert`, or a Matrix Market file
+    /// Matrix: `random`, `hilbert`, or a Matrix Market file
     #[arg(long, value_name = "MATRIX", default_value = "random")]
     pub matrix: Source,
-    /// How a pivot is found
+    /// Search for the pivot of each step
     #[arg(long, value_enum, default_value = "partial")]
     pub pivoting: Pivoting,
     /// Seed of the random matrix and of the random roundings
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
-    /// Components of the solution to print
+    /// Number of components of the solution to print
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub show: usize,
-    /// Watch operations and write the unstable ones to a file; slow
+    /// Check all operations and write the unstable ones to this file; slow
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// All samples on rank 0, also in a job of 3 ranks
+    /// Compute all samples on rank 0, also in a job of 3 ranks
     #[arg(long)]
     pub sequential: bool,
-    /// Plain numbers on rank 0: nothing is known of their digits
+    /// Compute with plain numbers on rank 0, without knowledge of their significant digits
     #[arg(long, conflicts_with_all = ["sequential", "log"])]
     pub plain: bool,
-    /// Print what was measured as one JSON object instead of the table
+    /// Print the measurements as one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
     /// Show no progress

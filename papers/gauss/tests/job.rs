@@ -1,4 +1,4 @@
-//! The program as its user starts it: alone and as a job, with good and bad input.
+//! The program alone and as a job, with good and bad input.
 
 #[path = "../../../crates/canele/tests/launch/mod.rs"]
 mod launch;
@@ -24,7 +24,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Solution and digits that a run prints, without times.
+/// Returns the solution and digits that a run prints, without times.
 fn result(ended: &Output) -> Vec<String> {
     assert!(ended.status.success(), "{}", text(&ended.stderr));
     let of_result = |line: &&str| line.starts_with("x[") || line.starts_with("digits");
@@ -67,7 +67,7 @@ fn a_log_names_the_places() {
     let log = file("log.txt", "");
     for ranks in [1, 3] {
         let ended = job(ranks, &["--matrix", "hilbert", "--size", "14", "--log", &log, "--quiet"]);
-        // The last pivot is a computed zero; the log is written all the same.
+        // The last pivot is a computed zero; the log is still written.
         assert_eq!(ended.status.code(), Some(2), "{}", text(&ended.stderr));
         let written = std::fs::read_to_string(&log).unwrap();
         assert!(written.contains("unstable test\tpapers/gauss/src/eliminate.rs:"), "{written}");
@@ -94,7 +94,7 @@ fn what_was_measured_is_one_json_object() {
     }
 }
 
-/// A job must end with status 2 and say why once.
+/// Checks that a job ends with status 2 and gives the reason once.
 fn refused(ranks: usize, arguments: &[&str], why: &str) {
     let ended = job(ranks, arguments);
     let said = text(&ended.stderr);

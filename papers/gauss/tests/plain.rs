@@ -1,10 +1,10 @@
-//! Stochastic solutions beside those of the plainest program.
+//! Stochastic solutions compared with those of the plainest program.
 
 use canele_gauss::eliminate::{Pivoting, solve};
 use canele_gauss::matrix::{Matrix, random};
 use cestac::{Real, Sequential, Session};
 
-/// Gauss elimination with a search in the column, on plain numbers.
+/// Solves a system by Gauss elimination with a search in the column, on plain numbers.
 #[allow(clippy::needless_range_loop, reason = "as in a book")]
 fn plainly(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let size = rows.len();
@@ -62,7 +62,7 @@ fn the_digits_that_are_claimed_are_right() {
             }
         }
     }
-    // They are right with a probability of 95 %.
+    // Digits are right with a probability of 95 %.
     assert!(right * 10 >= all * 9, "{right} of {all}");
 }
 

@@ -15,39 +15,39 @@ Examples:
   povray-farm                                        a plate of canelés, alone
   canele run -n 4 povray-farm                        a master and three workers
   canele run -n 4 povray-farm --scene house.pov --width 1920 --height 1080 --output house.png
-  canele run -n 4 --on-failure continue povray-farm  workers may die: the others render what they leave
+  canele run -n 4 --on-failure continue povray-farm  workers may die: the others render their slices
 
-The program povray 3.7 must be in PATH on each host, and the scene at the same path. A slice has the pixels
-that it has in the whole picture if nothing in the scene depends on chance or on pixels before: no radiosity,
-focal blur, or jitter of lights.";
+The program povray 3.7 must be in PATH on each host, and the scene at the same path. Slices together are the whole
+picture only if no pixel depends on chance or on earlier pixels: no radiosity, focal blur, or jitter of lights.";
 
-/// Renders a POV-Ray scene. The first process hands slices of the picture out to the others as they ask for them; a
-/// single process renders alone.
+/// Renders a POV-Ray scene. Rank 0 hands out slices of the picture to the other ranks when they ask; a single
+/// rank renders alone.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "povray-farm", version, after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The scene to render [default: a plate of canelés]
+    /// Scene to render [default: a plate of canelés]
     #[arg(long, value_name = "FILE.pov")]
     pub scene: Option<PathBuf>,
-    /// The picture to write, as PNG
+    /// Picture to write, as PNG
     #[arg(long, value_name = "FILE", default_value = "povray.png")]
     pub output: PathBuf,
-    /// Pixels in a row of the picture
+    /// Width of the picture, in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = side())]
     pub width: u32,
-    /// Rows of the picture
+    /// Height of the picture, in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 600, value_parser = side())]
     pub height: u32,
-    /// Rows in a slice handed out
+    /// Number of rows of a slice
     #[arg(long, value_name = "ROWS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub slice_rows: u32,
     /// POV-Ray's quality: 0 to 5 leave out shadows, up to 7 reflections, 9 has all
     #[arg(long, value_name = "Q", default_value_t = 9, value_parser = clap::value_parser!(u8).range(0..=11))]
     pub quality: u8,
-    /// Pixels at edges are divided so many times against jagged lines; 0 divides none
+    /// Depth of antialiasing: the number of times that pixels at edges are divided; 0 divides none
     #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=9))]
     pub antialias: u8,
-    /// POV-Ray processes of each worker at a time: two, because each waits half a second at its start and end
+    /// Number of POV-Ray processes of each worker at a time; two hide the half second that each waits at its
+    /// start and end
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub processes: u8,
     /// Show neither progress nor a summary

@@ -1,13 +1,14 @@
-//! Workers, POV-Ray processes and the master killed in the middle of a run: what is rendered again, and what is left.
+//! Workers, POV-Ray processes and the master, killed in the middle of a run: the slices that are rendered
+//! again, and the processes that are left.
 
 mod support;
 
 use support::{Folder, SMALL, end, kill, povray, text};
 
-/// Survivors go on.
+/// The options with which survivors go on.
 const CONTINUE: [&str; 2] = ["--on-failure", "continue"];
 const KILLED: Option<i32> = Some(137);
-/// A program that is about to render for ever.
+/// A script that blocks in place of rendering.
 const BLOCK: &str = "exec sleep 1000";
 
 fn expected(name: &'static str) -> Vec<u8> {
@@ -35,7 +36,7 @@ fn a_dead_workers_slices_are_rendered_by_another_one() {
     folder.wait_for_the_end_of_all();
 }
 
-/// Before it has joined the job, or while it does.
+/// The worker dies before it has joined the job, or while it does.
 #[test]
 fn a_worker_that_dies_at_once_is_not_waited_for() {
     if povray().is_none() {
@@ -75,7 +76,7 @@ fn a_slice_whose_process_is_killed_is_rendered_again() {
     let expected = expected("process-alone");
     for ranks in [1, 2, 3] {
         let folder = Folder::new("process");
-        // The first one blocks.
+        // The first POV-Ray process blocks.
         folder.replace_povray(&format!("mkdir \"$FOLDER/first\" 2>/dev/null && {BLOCK}\npovray \"$@\""));
         let job = folder.command(ranks, &[], &SMALL).spawn().unwrap();
         support::wait_until("the process that blocks", || find_sleep(&folder).is_some());
@@ -141,7 +142,7 @@ fn without_its_master_a_worker_ends_and_leaves_nothing() {
     folder.wait_for_the_end_of_all();
 }
 
-/// Without a launcher, which would kill what is left.
+/// This runs without a launcher, which would kill the remaining processes.
 #[test]
 fn processes_end_with_the_program_that_started_them() {
     let folder = Folder::new("killed");

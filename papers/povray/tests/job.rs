@@ -1,4 +1,4 @@
-//! The program as its user starts it: alone and as a job, with good and bad input.
+//! The program alone and as a job, with good and bad input.
 
 mod support;
 
@@ -30,7 +30,7 @@ fn the_picture_has_the_same_bytes_for_any_number_of_ranks_and_slices() {
     assert!(picture(3, &["--slice-rows", "30", "--processes", "1"]) == whole, "more workers than slices");
 }
 
-/// POV-Ray alone, with no option of ours that concerns slices.
+/// Runs POV-Ray alone, without the options that select slices.
 #[test]
 fn the_picture_is_povrays_own() {
     let Some(povray) = povray() else { return };
@@ -68,7 +68,7 @@ fn slices_of_one_row_and_a_scene_in_a_file_with_others() {
     assert_eq!(succeeds(&folder.run(2, &flat)), "");
 }
 
-/// A job must end with status 2 and say why once, for all ranks.
+/// Checks that a job ends with status 2 and gives the reason once, for all ranks.
 fn refused(folder: &Folder, ranks: usize, arguments: &[&str], why: &str) {
     let ended = folder.run(ranks, arguments);
     let said = text(&ended.stderr);

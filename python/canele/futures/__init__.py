@@ -146,7 +146,7 @@ def results(tasks: list[futures.Future[list[Result]]], end: float | None, unorde
             for task in futures.as_completed(tasks, left):
                 yield from task.result()
         else:
-            # A result is not kept once it was given out.
+            # A result is not kept after it was yielded.
             tasks.reverse()
             while tasks:
                 left = None if end is None else max(0.0, end - time.monotonic())

@@ -26,7 +26,7 @@ def run_program(words: list[str]) -> int:
     """Runs the program as the main module. Returns its exit status."""
     is_module = words[0] == "-m"
     sys.argv = words[is_module:]
-    # As the interpreter does: a script finds modules beside it.
+    # A script finds modules beside it, as if the interpreter had started it.
     sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.abspath(words[0]))
     try:
         if is_module:
@@ -52,7 +52,7 @@ def main() -> int:
     if "CANELE_RANK" not in os.environ:
         return run_program(words)
     with canele.Job() as job:
-        # A flow of its own: the program may use job.world.
+        # The connection has a flow of its own, because the program may use job.world.
         flow = job.world.duplicate()
         if job.rank != 0:
             return serve(FlowConnection(flow, 0, rings=True))

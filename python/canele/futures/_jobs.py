@@ -1,6 +1,6 @@
-"""Workers that a program starts which is no rank: jobs of `canele run`, whose ranks connect over a socket.
+"""Workers for a program that is no rank: jobs of `canele run`, whose ranks connect over a socket.
 
-The first job has all workers; a further one replaces workers that died. Owns their processes and connections, and a thread for each."""
+The first job has all workers; later jobs replace workers that died. Owns their processes and connections, and a thread for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from canele._worker import command
 from canele.futures._pool import BrokenWorker, Pool
 
 SIGNAL, STATUS = re.compile(r"signal (\d+)"), re.compile(r"status (\d+)")
-# Seconds that idle workers have to end.
+# Time limit in seconds for idle workers to end.
 EXIT_TIME = 60.0
 
 
@@ -32,7 +32,7 @@ class SocketSeat:
         self._send(Kind.TASK, number, buffers)
 
     def release(self) -> None:
-        """Lets the worker end."""
+        """Ends the worker."""
         self.is_released = True
         self._send(Kind.STOP, 0, [])
 
@@ -40,12 +40,12 @@ class SocketSeat:
         try:
             self.connection.send(kind, number, buffers)
         except OSError:
-            # The thread that receives finds it, too.
+            # The thread that receives notices the end, too.
             pass
 
 
 class WorkerJob:
-    """A job of workers. A failed one does not end the others."""
+    """A job of workers. The failure of a worker does not end the others."""
 
     def __init__(self, ranks: int, options: Sequence[str], setup: list[Any], pool: Pool) -> None:
         self._setup = setup
@@ -75,7 +75,7 @@ class WorkerJob:
             self._watching.join(GRACE)
 
     def has_ended(self) -> bool:
-        """True if all processes are gone."""
+        """Returns True if all processes are gone."""
         return not self._watching.is_alive()
 
     def _watch(self) -> None:
@@ -112,7 +112,7 @@ class WorkerJob:
                     self._awaited.remove(rank)
                     self._connections[rank] = connection
             except (OSError, EOFError, KeyError, ValueError):
-                # It was no worker.
+                # The peer was no worker.
                 connection.close()
             else:
                 return self._receive(connection, rank)
@@ -133,7 +133,7 @@ class WorkerJob:
                     seat.release()
                     self._pool.handle_not_started(setup_failed(rank, buffers), is_final=True)
                 del buffers
-        # Memory may run out, too.
+        # A lack of memory is such an exception, too.
         except Exception:
             self._handle_end(seat, rank)
         finally:
@@ -178,7 +178,7 @@ class JobSource:
         self._lock = threading.Lock()
 
     def start_workers(self, count: int) -> int:
-        """Starts one job of so many workers. Returns how many it will have: all."""
+        """Starts one job of `count` workers. Returns their number, `count`."""
         assert self.pool, "the pool is set when the executor is made"
         job = WorkerJob(count, self._options, self._setup, self.pool)
         with self._lock:
@@ -186,7 +186,7 @@ class JobSource:
         return count
 
     def release(self, seat: SocketSeat) -> None:
-        """Lets a worker end."""
+        """Ends a worker."""
         seat.release()
 
     def wait(self) -> None:

@@ -1,11 +1,11 @@
-"""Which worker computes which task. Owns tasks that wait and tasks that are computed; never starts a process.
+"""Assigns tasks to workers. Owns the waiting and the running tasks; never starts a process.
 
     submit ──▶ waiting ──▶ running (one task for each worker) ──▶ future
                   ▲            │ the worker died
                   └── retries ─┘
 
-Methods are called by any thread: callers, and the threads that receive from workers. The lock is held for the books alone; nothing is sent
-and no future is settled under it."""
+Any thread may call the methods: callers, and the threads that receive from workers. The lock protects the lists of tasks and workers; nothing
+is sent and no future gets its result while it is held."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BrokenWorker(Error, BrokenExecutor):
     exit_status: int | None = None
 
     def set_exit_code(self, code: int | None) -> None:
-        """Takes an exit code, which is negative for a signal; None is an unknown one."""
+        """Stores an exit code, which is negative for a signal, and None if it is unknown."""
         if code is not None:
             self.signal, self.exit_status = (-code, None) if code < 0 else (None, code)
 
@@ -38,20 +38,20 @@ class Seat(Protocol):
     """A place for one worker, as the pool sees it."""
 
     def send_task(self, number: int, buffers: list[Any]) -> None:
-        """Sends a task. If the worker is gone, the pool is told so by the thread that receives from it."""
+        """Sends a task. If the worker is gone, the thread that receives from it informs the pool."""
 
 
 class WorkerSource(Protocol):
-    """What starts workers. It tells the pool of each: `handle_ready` or `handle_lost`, and the results between them."""
+    """A source that starts workers. For each worker it calls the pool: `handle_ready`, `handle_answer` for each result, and `handle_lost`."""
 
     def start_workers(self, count: int) -> int:
-        """Begins to start so many workers. Returns how many it can."""
+        """Begins to start `count` workers. Returns the number that it can start."""
 
     def release(self, seat: Any) -> None:
-        """Takes back the seat of a worker that computes nothing."""
+        """Takes back the seat of an idle worker."""
 
     def wait(self) -> None:
-        """Waits until nothing is left of workers that were released."""
+        """Waits until all released workers have ended."""
 
 
 class Task:
@@ -71,13 +71,13 @@ class Task:
         return self._has_begun
 
     def fail(self, error: BaseException) -> None:
-        """Gives the future an error; a cancelled one stays as it is."""
+        """Gives the future an error; a cancelled future does not change."""
         if self.begin():
             self.future.set_exception(error)
 
 
 class Pool:
-    """The books of one executor."""
+    """The tasks and workers of one executor."""
 
     def __init__(self, source: WorkerSource, most_workers: int, retries: int) -> None:
         self._source = source
@@ -101,7 +101,7 @@ class Pool:
         self._start_workers(self._most_workers)
 
     def submit(self, name: str, buffers: list[Any]) -> Future[Any]:
-        """Takes a task that was packed."""
+        """Queues a packed task. Returns the future of its result."""
         future: Future[Any] = Future()
         with self._lock:
             self.check_open()
@@ -117,7 +117,7 @@ class Pool:
             raise BrokenWorker(f"this executor has no workers: {self._broken}") from self._broken
 
     def close(self, cancel: bool) -> None:
-        """Takes no more tasks. Workers end once none waits any more."""
+        """Takes no more tasks. Workers end when no task waits any more."""
         with self._lock:
             self._is_closing = True
             cancelled = list(self._waiting) if cancel else []
@@ -131,12 +131,12 @@ class Pool:
         self._advance()
 
     def wait(self) -> None:
-        """Waits, after close(), until all tasks have ended and nothing is left of the workers."""
+        """Waits, after close(), until all tasks and all workers have ended."""
         self._has_drained.wait()
         self._source.wait()
 
     def handle_ready(self, seat: Seat) -> None:
-        """A worker waits for its first task."""
+        """Notes that a worker waits for its first task."""
         with self._lock:
             self._starting -= 1
             self._failed_starts = 0
@@ -144,11 +144,11 @@ class Pool:
         self._advance()
 
     def handle_answer(self, seat: Seat, kind: Kind, number: int, buffers: list[Any]) -> None:
-        """A worker has computed its task."""
+        """Takes the result of a worker's task."""
         with self._lock:
             task = self._running.pop(seat, None)
             self._idle.append(seat)
-        # The worker has its next task before the caller is told of this one.
+        # The worker gets its next task before the caller gets this result.
         self._advance()
         if task is None or task.number != number:
             return
@@ -163,7 +163,7 @@ class Pool:
             task.future.set_result(result)
 
     def handle_lost(self, seat: Seat, error: BrokenWorker) -> None:
-        """A worker that was ready is gone."""
+        """Notes that a worker that was ready is gone. Its task is computed again or fails."""
         failed = None
         with self._lock:
             task = self._running.pop(seat, None)
@@ -182,7 +182,7 @@ class Pool:
         self._advance()
 
     def handle_not_started(self, error: BaseException, count: int = 1, is_final: bool = False) -> None:
-        """Workers ended before they were ready. As many such ends in a row as there may be workers break the pool."""
+        """Notes that workers ended before they were ready. As many such ends in a row as there may be workers break the pool."""
         with self._lock:
             self._starting -= count
             self._failed_starts += count
@@ -191,7 +191,7 @@ class Pool:
         self._advance()
 
     def _advance(self) -> None:
-        """Gives tasks to idle workers, starts missing workers, fails tasks that none can compute, and lets workers end."""
+        """Gives tasks to idle workers, starts missing workers, fails tasks that no worker can compute, and ends workers."""
         given, released, failed, missing = [], [], [], 0
         with self._lock:
             while self._idle and self._waiting:
@@ -227,7 +227,7 @@ class Pool:
         try:
             begun = self._source.start_workers(count)
         except (OSError, RuntimeError) as error:
-            # Also of an interpreter that ends, and starts neither threads nor processes any more.
+            # An interpreter that ends raises such an error, too: it starts neither threads nor processes any more.
             return self.handle_not_started(error, count, is_final=True)
         if begun < count:
             with self._lock:
@@ -239,5 +239,5 @@ class Pool:
 
 
 def describe_call(function: Any) -> str:
-    """Returns how an error names a call."""
+    """Returns the name of a call in errors."""
     return f"{getattr(function, '__qualname__', None) or type(function).__qualname__}()"

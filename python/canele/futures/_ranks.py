@@ -1,7 +1,7 @@
 """Workers that are the ranks of this process's own job: `canele run -n 4 python -m canele.futures program.py`.
 
-Rank 0 runs the program, the others work. Owns which rank works for which executor, and the thread that receives from all of them.
-A rank that died cannot be replaced; a free one takes its place."""
+Rank 0 runs the program, and the other ranks work. Owns the assignment of ranks to executors, and the thread that receives from all ranks.
+A free rank takes the place of a rank that died."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class RankSeat:
         self.send(Kind.TASK, number, buffers)
 
     def send(self, kind: Kind, number: int, buffers: list[Any]) -> None:
-        """Sends a message, if the rank lives."""
+        """Sends a message, unless the rank is gone."""
         try:
             self._connection.send(kind, number, buffers)
         except PeerLost:
-            # The thread that receives finds it, too.
+            # The thread that receives notices the end, too.
             pass
 
 
@@ -54,12 +54,12 @@ class WorkerRanks:
         self._receiving.start()
 
     def count_free(self) -> int:
-        """Returns how many ranks work for no executor."""
+        """Returns the number of ranks that work for no executor."""
         with self._lock:
             return len(self._free)
 
     def take(self, count: int, pool: Pool) -> list[RankSeat]:
-        """Takes up to so many free ranks for an executor."""
+        """Takes up to `count` free ranks for an executor."""
         with self._lock:
             taken, self._free = self._free[:count], self._free[count:]
             seats = [RankSeat(rank, self._connections[rank], pool) for rank in taken]
@@ -67,7 +67,7 @@ class WorkerRanks:
         return seats
 
     def give_back(self, seat: RankSeat) -> None:
-        """The rank works for no executor any more."""
+        """Returns a rank, which works for no executor any more, to the free ranks."""
         with self._lock:
             if self._seats.pop(seat.rank, None):
                 self._free.append(seat.rank)
@@ -76,7 +76,7 @@ class WorkerRanks:
             os.close(process)
 
     def stop(self) -> None:
-        """Lets all ranks end, and waits until they have."""
+        """Ends all ranks, and waits for their end."""
         for rank, connection in list(self._connections.items()):
             try:
                 connection.send(Kind.STOP)
@@ -139,7 +139,7 @@ class WorkerRanks:
 
 
 def describe_end(code: int | None) -> str:
-    """Returns how a process has ended, in words."""
+    """Returns a description of the end of a process."""
     if code is None:
         return "died (its launcher says on standard error how)"
     return f"was killed by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exited with status {code}"
@@ -154,7 +154,7 @@ class RankSource:
         self._setup = setup
 
     def start_workers(self, count: int) -> int:
-        """Sets up to so many free ranks up. Returns how many there are."""
+        """Sets up to `count` free ranks up. Returns their number."""
         assert self.pool, "the pool is set when the executor is made"
         seats = self._ranks.take(count, self.pool)
         for seat in seats:
@@ -166,7 +166,7 @@ class RankSource:
         self._ranks.give_back(seat)
 
     def wait(self) -> None:
-        """The ranks go on."""
+        """Returns at once: released ranks go on."""
 
 
 # The ranks that work for this one, if `python -m canele.futures` runs the program.

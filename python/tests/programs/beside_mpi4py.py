@@ -1,4 +1,4 @@
-"""mpi4py over Canelé in the same process: both are one rank of one job, whichever begins, and whichever ends first."""
+"""mpi4py over Canelé in the same process: both are one rank of one job, in any order of start and end."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ import canele
 
 
 def refused_in_child():
-    """A forked child is not the rank, though it has all that the rank's library left in memory."""
+    """A forked child is not the rank, though it has a copy of the library's memory."""
     child = os.fork()
     if child == 0:
         try:
@@ -27,7 +27,7 @@ def refused_in_child():
 
 
 def begin(first):
-    """Starts both; the one that begins has used collectives and messages of the world before the other one comes."""
+    """Starts both; the first one uses collectives and messages of the world before the other starts."""
     if first == "mpi":
         MPI.Init_thread()
         assert MPI.COMM_WORLD.allreduce(1) == MPI.COMM_WORLD.size
@@ -45,7 +45,7 @@ def begin(first):
 
 
 def collectives(job):
-    """Those of both, in turn."""
+    """Calls collectives of both, in turn."""
     for number in range(20):
         assert MPI.COMM_WORLD.allreduce(number) == number * job.size
         sums = numpy.zeros(3)
@@ -56,14 +56,15 @@ def collectives(job):
 
 
 def messages(job):
-    """A message of the world goes from either to either; flows, mailboxes and channels are apart from communicators."""
+    """Messages of the world go between both interfaces; flows, mailboxes and channels are separate from
+    communicators."""
     after, before = (job.rank + 1) % job.size, (job.rank - 1) % job.size
     apart = job.world.duplicate()
     mailbox = job.create_mailbox(f"box{job.rank}", 4)
     for size in (8, 5000, 1 << 20):
         sent, got = numpy.full(size, job.rank, dtype="u1"), numpy.zeros(size, dtype="u1")
         receive = MPI.COMM_WORLD.Irecv(got, source=before, tag=MPI.ANY_TAG)
-        # None of these is for the receive above.
+        # None of these messages is for the receive above.
         elsewhere = apart.isend(after, 3, sent)
         job.find_mailbox(f"box{after}").post_object(("posted", size))
         to_self = MPI.COMM_SELF.Isend(sent, 0, 9)
@@ -83,7 +84,7 @@ def messages(job):
 
 
 def channels(job):
-    """Through a ring, while a message of MPI waits for its receive."""
+    """Sends through a ring, while a message of MPI waits for its receive."""
     if job.size == 1:
         return
     after, before = (job.rank + 1) % job.size, (job.rank - 1) % job.size
@@ -103,7 +104,7 @@ def channels(job):
 
 
 def threads(job):
-    """Threads that wait in either at the same time: each is woken for its own."""
+    """Threads wait in both interfaces at the same time, and each wakes for its own message."""
     after, before = (job.rank + 1) % job.size, (job.rank - 1) % job.size
     apart, comm = job.world.duplicate(), MPI.COMM_WORLD.Dup()
 
@@ -129,7 +130,7 @@ def threads(job):
 
 
 def memory(job):
-    """A window of MPI beside a region."""
+    """Uses a window of MPI beside a region."""
     numbers = numpy.zeros(job.size)
     window = MPI.Win.Create(numbers, numbers.itemsize, comm=MPI.COMM_WORLD)
     region = job.region(8 * job.size)
@@ -149,7 +150,7 @@ def memory(job):
 
 
 def main(first, last):
-    """All of it."""
+    """Runs all parts."""
     job = begin(first)
     collectives(job)
     messages(job)

@@ -1,4 +1,4 @@
-"""Memory of a device is refused by every call, and can be sent once it was copied to other memory."""
+"""Every call refuses memory of a device; a copy in other memory can be sent."""
 
 import canele
 

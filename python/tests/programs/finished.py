@@ -1,4 +1,4 @@
-"""Threads that wait while the job is finished are told so, and so are threads that use its objects later."""
+"""Threads that wait while the job is finished get an error, and so do threads that use its objects later."""
 
 import asyncio
 import threading
@@ -49,7 +49,7 @@ def call(name):
 threads = [threading.Thread(target=call, args=(name,)) for name in waits]
 for thread in threads:
     thread.start()
-# Some wait by now, others find the job finished.
+# Some threads wait by now, others find the job finished.
 threading.Event().wait(0.2)
 world.barrier()
 job.finish()

@@ -1,4 +1,4 @@
-"""Ctrl-C while a rank waits; alone or as one of several, of which none sends."""
+"""Ctrl-C while a rank waits; alone or as one of several ranks, none of which sends."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ def interrupted(wait) -> None:
     raise AssertionError("the wait ended")
 
 
-# Shells ignore the signal in what they start in the background.
+# Shells make background processes ignore the signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 with canele.Job() as job:
@@ -39,7 +39,7 @@ with canele.Job() as job:
         lambda: job.create_mailbox(f"box {me} {id(into)}", 1).retrieve(),
     ):
         interrupted(wait)
-    # Nothing of it is left: the next message is the next receive's.
+    # The interrupted receive leaves nothing: the next receive gets the next message.
     world.send(me, 1, b"one")
     assert world.recv(me, 1, into).bytes == 3 and into == b"one"
     assert request.cancel()

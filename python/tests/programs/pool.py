@@ -74,9 +74,9 @@ def main():
                 except BrokenWorker as error:
                     assert error.rank in (1, 2, 3), error
                     known = (error.exit_status, error.signal)
-                    # Kernels before Linux 6.15 do not tell.
+                    # Kernels before Linux 6.15 do not report it.
                     assert known in ((None, None), (code, None) if code > 0 else (None, -code)), known
-                # A free rank takes the place.
+                # A free rank becomes a worker in its place.
                 assert pool.submit(square, 3).result() == 9
             try:
                 pool.submit(end, 4).result()

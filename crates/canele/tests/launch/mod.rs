@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Builds what no test of this package depends on, in the profile of this test; gives the folder of executables.
+/// Builds packages that no test of this package depends on, in the profile of this test; returns the folder
+/// of executables.
 fn build(what: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let folder = test.ancestors().nth(2).expect("tests lie in target/PROFILE/deps");
@@ -26,7 +27,7 @@ pub fn program(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     command.output().expect("the launcher starts")
 }
 
-/// The command `canele`, which finds the programs of this profile beside itself.
+/// Returns the command `canele`, which finds the programs of this profile in its own folder.
 pub fn command() -> Command {
     Command::new(build(&["--package", "canele-cli", "--bin", "canele"]).join("canele"))
 }
@@ -36,14 +37,14 @@ pub fn run(options: &[&str], example: &str, arguments: &[&str]) -> Output {
     program(options, &path(example), arguments)
 }
 
-/// An example of the package `canele`.
+/// Returns the path of an example of the package `canele`.
 pub fn path(example: &str) -> PathBuf {
     build(&["--package", "canele-cli", "--package", "canele", "--example", example])
         .join("examples")
         .join(example)
 }
 
-/// Standard output of a job that must succeed.
+/// Returns the standard output of a job, and checks that it succeeds.
 pub fn succeed(options: &[&str], example: &str, arguments: &[&str]) -> String {
     let output = run(options, example, arguments);
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

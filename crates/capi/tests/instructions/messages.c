@@ -1,5 +1,5 @@
-/* Messages of 8 bytes between two ranks, whose instructions at one end callgrind counts inside `measured`. The same program in Rust is
- * crates/canele/examples/messages.rs.
+/* Messages of 8 bytes between two ranks; callgrind counts the instructions of one end inside `measured`.
+ * crates/canele/examples/messages.rs is the same program in Rust.
  *
  *   messages FILE MESSAGES
  *
@@ -37,7 +37,7 @@ static __attribute__((noinline)) void measured(void)
     __asm__ volatile("" ::: "memory"); /* A call, not a jump: what is counted ends with it. */
 }
 
-/* The same, not counted. */
+/* Like `measured`, but not counted. */
 static __attribute__((noinline)) void warm_up(void)
 {
     if (me == 0)

@@ -1,4 +1,5 @@
-/* The last rank dies; the others are told, by its number, and go on. For three ranks and --on-failure continue. */
+/* The last rank dies; the others get an error with its number, and go on. For three ranks and --on-failure
+   continue. */
 #include "expect.h"
 
 int main(void)
@@ -9,7 +10,7 @@ int main(void)
     uint32_t me = canele_job_rank(job), byte = 0;
     OK(canele_flow_barrier(world));
     if (me == 2) {
-        /* The others have left the barrier. */
+        /* This message comes once the other ranks have left the barrier. */
         OK(canele_flow_recv(world, 0, 3, NULL, 0, NULL));
         OK(canele_flow_recv(world, 1, 3, NULL, 0, NULL));
         abort();

@@ -1,4 +1,5 @@
-/* Data in memory of a device, which the processors can neither read nor write: every call that is given such refuses it in words. */
+/* Data in memory of a device, which the processors can neither read nor write: every call refuses such data
+   with an error text. */
 #define _DEFAULT_SOURCE
 #include "expect.h"
 
@@ -7,7 +8,7 @@
 enum { BYTES = 4096 };
 static char *device;
 
-/* The library asks it of each address. */
+/* The library calls this function for each address. */
 int canele_device_of(const void *address)
 {
     const char *at = address;
@@ -30,7 +31,7 @@ static void messages(const canele_flow *world)
     EXPECT(request == NULL);
 }
 
-/* The short path between two ranks, which programs without a device take from the second call on. */
+/* Tests the short path between two ranks, which programs without a device take from the second call on. */
 static void neighbours(const canele_flow *world, uint32_t me)
 {
     int64_t host = 1;
@@ -99,7 +100,7 @@ static void packed(void)
     OK(canele_message_close(&message));
 }
 
-/* A message that a probe has taken is there still after a receive that was refused. */
+/* A message that a probe has taken is still there after a refused receive. */
 static void matched(const canele_flow *world, uint32_t me)
 {
     canele_request *request = NULL;

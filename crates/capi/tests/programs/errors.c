@@ -1,4 +1,4 @@
-/* Wrong arguments: each is an error with a code and a text, and nothing else happens. For two ranks. */
+/* Wrong arguments: each is an error with a code and a text, without any other effect. For two ranks. */
 #include "expect.h"
 
 #include <sys/wait.h>
@@ -54,7 +54,7 @@ static void arguments(canele_job *job, canele_flow *world)
     FAILS(ARGUMENT, "not aligned",
           canele_flow_allreduce(world, (char *)numbers + 1, result, 1, CANELE_DOUBLE, CANELE_SUM));
     FAILS(ARGUMENT, "more than memory has", canele_flow_allgather(world, numbers, SIZE_MAX / 2 + 1, result));
-    /* Nothing was sent meanwhile: all ranks are where they were. */
+    /* No refused call has sent a message: all ranks are in step. */
     OK(canele_flow_allreduce(world, numbers, result, 4, CANELE_DOUBLE, CANELE_SUM));
     EXPECT(result[0] == 2 && result[3] == 8);
 }

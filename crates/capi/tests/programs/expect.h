@@ -1,4 +1,4 @@
-/* What the programs of this folder expect of calls. */
+/* Checks of calls' results for the programs of this folder. */
 #ifndef EXPECT_H
 #define EXPECT_H
 
@@ -10,7 +10,7 @@
 
 static const uint64_t WAIT_NS = UINT64_C(30000000000);
 
-/* A condition holds, or the rank says where not and ends. */
+/* Checks a condition; if it is false, prints its place and ends the rank. */
 #define EXPECT(condition)                                                                                     \
     do {                                                                                                      \
         if (!(condition)) {                                                                                   \
@@ -19,10 +19,10 @@ static const uint64_t WAIT_NS = UINT64_C(30000000000);
         }                                                                                                     \
     } while (0)
 
-/* A call succeeds. */
+/* Checks that a call succeeds. */
 #define OK(call) EXPECT((call) == CANELE_OK)
 
-/* A call fails with this code, and a text in which these words are. */
+/* Checks that a call fails with this code, and that the error text contains these words. */
 #define FAILS(code, words, call)                                                                              \
     do {                                                                                                      \
         EXPECT((call) == CANELE_ERROR_##code);                                                                \

@@ -1,4 +1,5 @@
-/* Threads that wait while another one finishes the job are told so, and so are threads that use its handles later. For one rank or more. */
+/* Threads that wait while another one finishes the job get an error, and so do threads that use its handles
+   later. For one rank or more. */
 #define _POSIX_C_SOURCE 200809L
 #include "expect.h"
 
@@ -55,7 +56,7 @@ int main(void)
     pthread_t threads[WAITS];
     for (size_t n = 0; n < WAITS; n++)
         EXPECT(pthread_create(&threads[n], NULL, waits, (void *)n) == 0);
-    /* Some wait by now, others find the job finished. */
+    /* Some threads wait by now, others find the job finished. */
     nanosleep(&(struct timespec){0, 200000000}, NULL);
     OK(canele_flow_barrier(world));
     canele_job *copy = job;

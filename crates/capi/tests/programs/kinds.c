@@ -1,11 +1,11 @@
-/* A handle of any kind where another one is wanted is an error, and nothing beyond it is read. For one rank. */
+/* A handle of the wrong kind is an error, and the library reads nothing behind it. For one rank. */
 #define _GNU_SOURCE
 #include "expect.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Four bytes that are no handle, with nothing behind them that could be read. */
+/* Returns four bytes that are no handle; no byte behind them can be read. */
 static void *four_bytes(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,4 +1,5 @@
-/* Threads of each rank, each with a flow of its own, as they lie on lanes; and requests of all flows in one wait. For two ranks. */
+/* Threads of each rank, each with a flow of its own on a lane; and requests of all flows in one wait. For two
+   ranks. */
 #include "expect.h"
 
 #include <pthread.h>
@@ -8,7 +9,7 @@ enum { THREADS = 4, ROUNDS = 300, MOST = 200000 };
 static canele_flow *flows[THREADS];
 static uint32_t me;
 
-/* Bytes of a message of a round. */
+/* Returns the bytes of a message of a round. */
 static size_t length(uint64_t round)
 {
     static const size_t lengths[] = {8, 300, 5000, MOST};

@@ -1,11 +1,11 @@
-/* Nothing is left of handles that are closed: descriptors, mappings and memory of ranks, launcher and supervisor are the same after many rounds
- * as after few. For two ranks. */
+/* Closed handles leave nothing behind: descriptors, mappings and memory of ranks, launcher and supervisor are
+ * equal after many rounds and after few. For two ranks. */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 #include "expect.h"
 #include "../../../mpi-abi/tests/programs/leaks/measure.h"
 
-/* SLACK: kilobytes by which memory may differ, which an allocator keeps for itself. */
+/* SLACK: kilobytes by which memory may differ, because an allocator keeps some for itself. */
 enum { LONG = 100000, FIRST = 100, LOOKS = 3000, SLACK = 384 };
 
 static canele_job *job;
@@ -75,7 +75,7 @@ static void post(canele_mailbox_sender *sender, size_t len)
     OK(canele_mailbox_sender_post(sender, &message));
 }
 
-/* Takes a message out; one that is not read is closed all the same. */
+/* Takes a message out of the mailbox and closes it, read or not. */
 static void retrieve(canele_mailbox *mailbox, size_t len, bool read)
 {
     canele_message *message;
@@ -99,7 +99,7 @@ static void mailboxes(int n)
         retrieve(mailbox, 10, i == 0);
         retrieve(mailbox, LONG, i == 0);
     }
-    /* The last one is lost with its mailbox. */
+    /* The last message is lost with its mailbox. */
     post(sender, LONG);
     OK(canele_flow_barrier(world));
     OK(canele_mailbox_sender_close(&sender));
@@ -162,7 +162,7 @@ static void compare(const char *kind, const char *who, int pid, Held before)
 {
     Held now = held_by(pid);
     for (int look = 0; look < LOOKS && is_more(now, before); look++) {
-        /* A call that makes progress reads what the launcher tells. */
+        /* A call that makes progress reads the launcher's messages. */
         canele_status status;
         bool found;
         OK(canele_flow_iprobe(world, CANELE_ANY_SOURCE, 99, &found, &status));

@@ -1,4 +1,4 @@
-/* What regions, notices, channels and mailboxes refuse, and how they wait. For two ranks. */
+/* Wrong uses that regions, notices, channels and mailboxes refuse, and their waits. For two ranks. */
 #include "expect.h"
 
 static const uint64_t SHORT_NS = 1000000;
@@ -39,7 +39,7 @@ static void regions(canele_job *job, uint32_t me)
     OK(canele_region_read(region, 8, &value, sizeof value));
     EXPECT(old == 5 && value == 8);
 
-    /* Notices: to a function those that it wants, others to those who ask. */
+    /* Notices of the given numbers go to the function, other notices to calls that ask for them. */
     static uint64_t sum = 0;
     bool found = true;
     canele_notice notice;

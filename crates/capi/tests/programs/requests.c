@@ -1,4 +1,4 @@
-/* Requests, several at once, withdrawn, too late; probes and messages that they took. For two ranks. */
+/* Requests, alone and several at once, cancelled, too late; probes and their messages. For two ranks. */
 #include "expect.h"
 
 enum { MANY = 200, LONG = 3 << 20 };
@@ -31,7 +31,7 @@ static void all(void)
     FAILS(ARGUMENT, "null pointer", canele_wait_all(NULL, 1, NULL));
 }
 
-/* A long message needs its receiver; what is waited for comes one after the other. */
+/* A long message needs its receiver, so the requests end one after the other. */
 static void any(void)
 {
     char *data = (char *)malloc(LONG), *into = (char *)malloc(LONG), byte = 1;
@@ -87,7 +87,7 @@ static void late(void)
     EXPECT(request == NULL);
     FAILS(ARGUMENT, "null pointer", canele_flow_isend(world, me, 0, into, 1, NULL));
 
-    /* Of several failures the first is told, and all have ended. */
+    /* Of several failures the first one is returned, and all requests have ended. */
     canele_request *requests[3];
     OK(canele_flow_irecv(world, me, 5, into, 1, &requests[0]));
     OK(canele_flow_irecv(world, me, 6, into, 2, &requests[1]));
@@ -137,7 +137,7 @@ int main(void)
     any();
     late();
     probes();
-    /* Closed handles serve again, far later. */
+    /* Closed handles are used again, far later. */
     for (int n = 0; n < 10000; n++) {
         canele_request *request = NULL;
         char byte = 0;

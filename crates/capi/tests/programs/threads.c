@@ -25,7 +25,7 @@ static void *play(void *number)
             OK(canele_request_wait(&request, NULL));
         }
         EXPECT(got == round);
-        /* The text is that of this thread. */
+        /* The error text belongs to this thread. */
         if (round % 100 == 0) {
             EXPECT(canele_flow_send(world, 100 + tag, 0, NULL, 0) == CANELE_ERROR_NO_SUCH_RANK);
             snprintf(name, sizeof name, "no rank %u ", (unsigned)(100 + tag));

@@ -1,6 +1,7 @@
-/* A library by the name of MPI's that offers an engine to the other libraries of its process, as Canelé's own do.
+/* A library with the name of MPI's that offers an engine to the other libraries of its process, like Canelé's
+ * own libraries.
  *
- * VERSION is its sharing version; without it the library is one from before versions existed. */
+ * VERSION is its sharing version; without it the library is older than sharing versions. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,7 +20,7 @@ struct answer canele_offer(uint64_t identity)
 #ifdef NOTHING
     return (struct answer){&copy, false, 0};
 #elif defined VALUE
-    /* No other version may touch this. */
+    /* A library of another version must not access this pointer. */
     return (struct answer){&copy, true, (const void *)16};
 #else
     return (struct answer){&copy, true, 0};

@@ -1,4 +1,4 @@
-/* Starts a job in a process that has loaded another library before, and prints what came of it.
+/* Starts a job in a process that has loaded another library before, and prints the result.
  *
  *   start LIBRARY */
 #include <canele.h>

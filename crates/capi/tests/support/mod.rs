@@ -1,4 +1,4 @@
-//! C and C++ programs, compiled against the header and run with the library as jobs, none of them for ever.
+//! C and C++ programs, compiled against the header and run with the library as jobs with a time limit.
 #![allow(dead_code, reason = "each test uses its part")]
 
 #[path = "../../../canele/tests/launch/mod.rs"]
@@ -12,15 +12,15 @@ use std::sync::OnceLock;
 /// The header.
 pub const HEADER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include/canele.h");
 
-/// What every compiler is asked for.
+/// Options of every compiler.
 const STRICT: [&str; 5] = ["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// A folder of this package.
+/// Returns a folder of this package.
 pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// The C files of a folder.
+/// Returns the C files of a folder.
 pub fn sources(name: &str) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder(name)).expect("a folder of this package");
     let mut files: Vec<_> = files.map(|entry| entry.expect("an entry").path()).collect();
@@ -29,17 +29,17 @@ pub fn sources(name: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The name of a program.
+/// Returns the name of a program.
 pub fn name(source: &Path) -> String {
     source.file_stem().expect("a file").to_string_lossy().into_owned()
 }
 
-/// A folder with the library as programs look for it, for this process alone.
+/// Returns a folder with the library under the name that programs look for, made for this process alone.
 pub fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        // Nothing links with it, so no test has it built. With the command, whose dependencies have the features that they have in
-        // the workspace: nothing else is built anew.
+        // No test links with the library, so cargo does not build it. It is built together with the command:
+        // its dependencies then have the features that they have in the workspace, and are not built again.
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "-p", "canele-cli", "-p", "canele-capi"]);
         build.args((!cfg!(debug_assertions)).then_some("--release")).current_dir(folder(""));
@@ -57,12 +57,12 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// A program in C11 of this source.
+/// Compiles a program in C11 of this source.
 pub fn compiled(source: &Path) -> PathBuf {
     compiled_as(source, &name(source))
 }
 
-/// The same by another name, where two tests of a file want it at the same time.
+/// Compiles a program under another name, for two tests of a file that use it at the same time.
 pub fn compiled_as(source: &Path, name: &str) -> PathBuf {
     let program = library().join(name);
     let output = compile(&["cc", "-std=c11"], source, &program).expect("a C compiler is there");
@@ -70,12 +70,12 @@ pub fn compiled_as(source: &Path, name: &str) -> PathBuf {
     program
 }
 
-/// Compiles and links a program by a compiler and its words; where the compiler is missing the answer is none, and in CI a failure.
+/// Compiles and links a program. Without the compiler it returns none, and fails in CI.
 pub fn compile(compiler: &[&str], source: &Path, program: &Path) -> Option<Output> {
     let mut command = Command::new(compiler[0]);
     command.args(&compiler[1..]).args(STRICT).arg("-I").arg(folder("include"));
     command.arg(source).arg("-o").arg(program).args(["-x", "none", "-L"]).arg(library());
-    // A program that has this function is asked by it, as a library for a device is.
+    // The library calls this function of a program like that of a device library.
     command.args(["-lcanele", "-lpthread", "-Wl,--export-dynamic-symbol=canele_device_of"]);
     match command.output() {
         Ok(output) => Some(output),
@@ -83,24 +83,24 @@ pub fn compile(compiler: &[&str], source: &Path, program: &Path) -> Option<Outpu
             let compiler = compiler[0];
             let is_ci = std::env::var_os("CI").is_some();
             assert!(!is_ci, "{compiler} is needed in CI, where .ci/run installs it: {error}");
-            // Not captured, unlike what `eprintln!` prints.
+            // Test output of `eprintln!` is captured, this line is not.
             let _ = writeln!(std::io::stderr(), "SKIPPED: {compiler} cannot be started here: {error}");
             None
         }
     }
 }
 
-/// Runs a program as a job of `canele run` with these options. What hangs ends with status 124.
+/// Runs a program as a job of `canele run` with these options. A job that hangs ends with status 124.
 pub fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let mut run = launch::command();
     run.args(["run", "--timeout", "60"]).args(options);
-    // The variables of other tests are none of the library's, which refuses such.
+    // The library refuses this variable, which only tests read.
     run.env_remove("CANELE_UPDATE");
     run.arg("env").arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program).args(arguments);
     run.output().expect("the launcher starts")
 }
 
-/// The lines that a job printed, in order, if it succeeded.
+/// Returns the lines that a job printed, in order, and checks that it succeeded.
 #[track_caller]
 pub fn printed(ranks: u32, program: &Path, arguments: &[&str]) -> Vec<String> {
     let output = run(&["-n", &ranks.to_string()], program, arguments);
@@ -110,7 +110,7 @@ pub fn printed(ranks: u32, program: &Path, arguments: &[&str]) -> Vec<String> {
     lines
 }
 
-/// Status and output, for messages.
+/// Returns status and output, for messages.
 pub fn text(output: &Output) -> String {
     let [out, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{}\n{out}{errors}", output.status)

@@ -1,4 +1,4 @@
-//! The arguments of `canele bench`, and the jobs that answer them. Reads nothing but the command line and
+//! The arguments of `canele bench`, and the jobs that they ask for. Reads nothing but the command line and
 //! the number of processors.
 
 use super::case::{Buffers, COUNT_NAMES, Task};
@@ -21,13 +21,13 @@ pub enum Bench {
     Latency,
     /// Bytes per second, streaming and ping-pong
     Bandwidth,
-    /// Messages per second in windows of 64, then one reply
+    /// Messages per second, sent in windows of 64 with one reply each
     Rate,
     /// One-way time of a put with remote notification
     Put,
     /// Time from post to retrieve of a mailbox message
     Mailbox,
-    /// The ways of waiting compared, and the processor time of a blocked rank
+    /// Ways of waiting compared, and the processor time of a blocked rank
     Wait,
     /// Rate and latency with several threads per rank
     Threads,
@@ -81,58 +81,62 @@ impl fmt::Display for Bench {
   canele bench rails --bytes 4M --no-limits --rounds 1000 --hosts h0:1,h1:1   (and cut one of them meanwhile)
   canele bench bandwidth --bytes 4M --hosts h0:1,h1:1 --rsh 'ssh -p 2222'
 
-The limits beside each figure (line, copy1, copy2, stream, cells, flags) are what bare loops reach on this
+The limits beside each figure (line, copy1, copy2, stream, cells, flags) are the results of bare loops on this
 machine in the same rounds. Between hosts they are plain TCP sockets between the first and the last rank, over the
 first of the rails, both ends polling: request and answer (socket), one way (socket stream), and windows of 64
-messages in one write (socket window). put, and buffers in regions, need memory that the ranks share. dsm, flows, priority and rails let strategies take turns within
-each round: `to fifo` is the time in times of fifo, paired by rounds. For rails the limit is the sum of what plain
-sockets reach on each network alone; `longest` shows the pause when one of them is cut meanwhile. A '!' marks a figure whose rounds spread by more than 10 %: judge it by its ratio.")]
+messages in one write (socket window). put, and buffers in regions, need memory that the ranks share.
+
+dsm, flows, priority and rails let strategies take turns within each round: `to fifo` is the time divided by that
+of fifo, paired by rounds. For rails the limit is the sum of the rates of plain sockets on each network alone;
+`longest` shows the pause when a network is cut meanwhile. A '!' marks a figure whose rounds spread by more than
+10 %: judge it by its ratio.")]
 pub struct BenchArguments {
-    /// What to measure
+    /// Measurement to run
     #[arg(value_enum)]
     pub bench: Bench,
-    /// Message sizes in bytes, with K or M for 1024 and 1024²
+    /// Message sizes in bytes, with K or M for 1024 and 1024², as 8,64K [default: chosen by each benchmark]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_bytes)]
     pub bytes: Vec<usize>,
-    /// Ranks of the job [default: 2; collectives: 2, 4 and 8]
+    /// Number of ranks of the job [default: 2; collectives: 2, 4 and 8]
     #[arg(short = 'n', long, value_name = "N")]
     pub ranks: Option<u32>,
-    /// Where the messages lie [default: private]
+    /// Memory that holds the messages [default: private]
     #[arg(long, value_enum)]
     pub buffers: Option<Buffers>,
-    /// How a rank waits [default: adaptive; wait: all three]
+    /// Way in which a rank waits [default: adaptive; wait: all three]
     #[arg(long, value_enum)]
     pub wait: Option<Wait>,
-    /// Strategies to compare with fifo, which takes turns with them [default: what each is made for]
+    /// Strategies to compare with fifo, in turns [default: those made for the benchmark]
     #[arg(long = "strategy", value_name = "S,…", value_delimiter = ',', value_parser = STRATEGIES.to_vec())]
     pub strategies: Vec<String>,
-    /// Flows at once [default: 1, 2, 4 and 16]
+    /// Number of flows at once [default: 1, 2, 4 and 16]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub flows: Vec<u32>,
-    /// Packs per message, or pages asked for at once [default: 1, 4, 16 and 32; pages: 1, 2, 3, 4, 8, 16, 32 and 64]
+    /// Number of packs per message, or of pages requested at once
+    /// [default: 1, 4, 16 and 32; pages: 1, 2, 3, 4, 8, 16, 32 and 64]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
     pub packs: Vec<u32>,
-    /// Rounds, each of which measures everything once
+    /// Number of rounds, each of which measures everything once
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: u32,
-    /// Operations per round and row; large messages take fewer [default: chosen per benchmark]
+    /// Number of operations per round and row; large messages take fewer [default: chosen by each benchmark]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub iterations: Option<u32>,
     #[command(flatten)]
     pub place: HostOptions,
-    /// Leave the limits out, as when a network is cut meanwhile and only our pause is to be seen
+    /// Measure no limits, as for a run during which a network is cut and only the pause of Canelé counts
     #[arg(long)]
     pub no_limits: bool,
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Also draw the figures against the limits
+    /// Draw the figures and the limits into this file, too
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 }
 
 impl BenchArguments {
-    /// Returns the jobs that together answer the question.
+    /// Returns the jobs that the arguments ask for.
     ///
     /// # Errors
     /// Returns the text for the user if options contradict each other or this machine.
@@ -233,7 +237,7 @@ impl BenchArguments {
 }
 
 impl BenchArguments {
-    /// Returns the strategies that take turns, `fifo` first.
+    /// Returns the strategies that are compared, `fifo` first.
     fn compared(&self) -> Vec<String> {
         let usual = self.bench.usual_strategies();
         if usual.is_empty() {

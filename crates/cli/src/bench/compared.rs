@@ -3,6 +3,7 @@
 
 use super::arguments::Bench;
 use super::case::Limit;
+use super::compared_findings::{dsm_finding, flows_finding, rails_finding};
 use super::report::{Line, Report, Row};
 use super::table::axis_time;
 use canele_chart::{Axis, Chart, Curve, LIMIT, Legend, Points, Scale, label_of_size, ours, size};
@@ -10,8 +11,8 @@ use std::collections::BTreeMap;
 
 /// The dashes of strategies in the order of the report, in which `fifo` is first and the one of interest second.
 const BY_STRATEGY: [Option<(u32, u32)>; 4] = [Some((7, 5)), None, Some((14, 5)), Some((2, 4))];
-const WHOLE: &str = "whole";
-const SINGLE: &str = "single";
+pub(super) const WHOLE: &str = "whole";
+pub(super) const SINGLE: &str = "single";
 
 /// Returns the charts of an experiment, to draw side by side; none for any other benchmark.
 pub fn charts(report: &Report) -> Vec<Chart> {
@@ -48,10 +49,7 @@ fn dsm(report: &Report) -> Chart {
     }
     let bytes = sizes.first().copied().filter(|_| sizes.len() == 1);
     Chart {
-        caption: caption(
-            report,
-            &bytes.map(|bytes| format!("pages of {}", bytes_of(bytes))).unwrap_or_default(),
-        ),
+        caption: dsm_finding(report, bytes),
         x: Axis { what: "pages asked for at once", scale: Scale::Log(2.0), labels: 12, label: count },
         y: Axis { what: "time (median)", scale: Scale::Log(10.0), labels: 10, label: axis_time },
         curves: curves.0,
@@ -81,7 +79,7 @@ fn flows(report: &Report) -> Vec<Chart> {
             );
         }
         Chart {
-            caption: caption(report, &format!("packs of {}", bytes_of(*bytes))),
+            caption: flows_finding(report, *bytes),
             x: Axis { what: "packs per message", scale: Scale::Log(2.0), labels: 10, label: count },
             y: Axis { what: "time per pack (median)", scale: Scale::Log(10.0), labels: 8, label: axis_time },
             curves: curves.0,
@@ -115,9 +113,8 @@ fn rails(report: &Report) -> Chart {
         let colour = if name.starts_with("mixed") { colour + strategies.len() } else { colour };
         curves.add(name, colour, None, bytes as f64, 1e3 * rate);
     }
-    let names = report.lines.first().and_then(|line| line.row.rails.clone()).unwrap_or_default();
     Chart {
-        caption: caption(report, &names.join(" + ")),
+        caption: rails_finding(report),
         x: Axis { what: "message size (bytes)", scale: Scale::Log(2.0), labels: 16, label: label_of_size },
         y: Axis {
             what: "MB/s (median)",
@@ -132,7 +129,7 @@ fn rails(report: &Report) -> Chart {
 
 /// Returns the rate of all rails together in MB/s, for each size of single messages that was measured on each
 /// rail alone.
-fn sums(report: &Report) -> BTreeMap<usize, f64> {
+pub(super) fn sums(report: &Report) -> BTreeMap<usize, f64> {
     let is_single = |bytes: usize| {
         report
             .lines
@@ -166,11 +163,6 @@ impl ComparedCurves {
     }
 }
 
-fn caption(report: &Report, what: &str) -> String {
-    let what = if what.is_empty() { String::new() } else { format!(", {what}") };
-    format!("canele bench {}{what}", report.bench)
-}
-
 fn strategies(report: &Report) -> Vec<String> {
     distinct(report, |row| row.strategy.clone())
 }
@@ -190,7 +182,7 @@ fn place<T: PartialEq>(all: &[T], one: &T) -> usize {
     all.iter().position(|other| other == one).unwrap_or(0)
 }
 
-fn bytes_of(bytes: usize) -> String {
+pub(super) fn bytes_of(bytes: usize) -> String {
     let text = size(bytes);
     match text.strip_suffix(['K', 'M']) {
         Some(number) => format!("{number} {}B", &text[number.len()..]),
@@ -211,7 +203,8 @@ mod tests {
 
     fn report(task: &Task, cases: Vec<Case>, limits: &[(Limit, f64)]) -> Report {
         let measured = |case: &Case| {
-            let ns = 1e6 / f64::from(case.packs.unwrap_or(1));
+            let faster = if case.strategy.as_deref() == Some("fifo") { 1.0 } else { 2.0 };
+            let ns = 1e6 / f64::from(case.packs.unwrap_or(1)) / faster;
             Measured { rounds: vec![ns], batches: vec![ns], ..Measured::default() }
         };
         let cases = cases.into_iter().map(|case| (case.clone(), measured(&case))).collect();
@@ -259,8 +252,9 @@ mod tests {
             "whole, aggregate",
         ];
         assert_eq!(names(&charts[0]), expected);
-        assert_eq!(charts[0].curves[3].points, [(1.0, 1e6), (4.0, 2.5e5)]);
-        assert!(charts[0].caption.contains("pages of 65 KB") && charts[0].curves[3].dashes.is_some());
+        assert_eq!(charts[0].curves[3].points, [(1.0, 5e5), (4.0, 1.25e5)]);
+        assert_eq!(charts[0].caption, "4 pages of 65 KB: aggregate 2.0 × as fast as fifo");
+        assert!(charts[0].curves[3].dashes.is_some());
     }
 
     #[test]
@@ -270,7 +264,10 @@ mod tests {
         let charts = charts(&report(&task, [of(1), of(4)].concat(), &[]));
         assert_eq!(
             charts.iter().map(|chart| chart.caption.as_str()).collect::<Vec<_>>(),
-            ["canele bench flows, packs of 8 B", "canele bench flows, packs of 1 KB",]
+            [
+                "4 flows, packs of 8 B: aggregate 2.0 × as fast as fifo",
+                "4 flows, packs of 1 KB: aggregate 2.0 × as fast as fifo",
+            ]
         );
         assert_eq!(
             names(&charts[1]),
@@ -297,5 +294,8 @@ mod tests {
         assert_eq!(curves.len(), 5);
         assert_eq!(curves[1].points[1], ((4 << 20) as f64, 4194.3), "MB/s");
         assert_eq!(curves[4].points.len(), 1);
+        let finding =
+            "1 MB: aggregate 2097 MB/s, 140 % of all rails; 4 MB: aggregate 8389 MB/s, 559 % of all rails";
+        assert_eq!(charts[0].caption, finding);
     }
 }

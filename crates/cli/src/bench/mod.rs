@@ -15,6 +15,7 @@ mod bare;
 mod bars;
 mod case;
 mod compared;
+mod compared_findings;
 mod curves;
 mod job;
 mod launch;

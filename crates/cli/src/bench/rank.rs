@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// `canele bench-rank …`
 #[derive(Debug, clap::Args)]
 pub struct RankArguments {
-    /// What to do, as JSON
+    /// Order for the rank, as JSON
     order: String,
 }
 

@@ -1,4 +1,4 @@
-//! Reports made of known figures: the statistics of a row, and the JSON object character by character.
+//! Reports with known figures: the statistics of a row, and the JSON object character by character.
 
 use super::*;
 use crate::run::Wait;
@@ -37,7 +37,7 @@ fn case(
     (case, Measured { rounds: rounds.to_vec(), batches: rounds.to_vec(), beside, ..Measured::default() })
 }
 
-/// A latency report of a few sizes with plain figures.
+/// Returns a latency report of a few sizes with plain figures.
 pub fn latency() -> Report {
     let cases = vec![
         case(0, Figure::Time, vec![Limit::Line], &[80.0, 90.0, 70.0], &[40.0, 100.0, 70.0]),
@@ -131,7 +131,7 @@ fn the_time_of_a_piece_follows_from_the_rate_of_the_streams() {
         let task = Task { between_hosts, ..task(Bench::Priority, 2) };
         Report::new(&task, &sample, |_| None).lines[0].row.piece_ns
     };
-    // Half a millisecond, where that is neither too little nor too much.
+    // A piece lasts half a millisecond, unless its size would be too small or too large.
     assert!(piece(0.4, true).is_some_and(|ns| (490_000.0..520_000.0).contains(&ns)));
     assert_eq!(piece(8.0, true), Some(32_768.0));
     assert!(piece(0.01, true).is_some_and(|ns| ns > 1e6));

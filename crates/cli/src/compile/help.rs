@@ -25,21 +25,21 @@ pub fn help(language: Language) -> String {
 
 Usage: {command} COMPILER ARGS…
 
-All arguments but these go to the compiler, and behind them what finds {needed}. Programs run over any
-library of their ABI: where LD_LIBRARY_PATH names one, it is taken.
+All arguments but these go to the compiler, followed by the options that find {needed}. Programs run
+over any library of their ABI; a library in LD_LIBRARY_PATH comes first.
 
-  {option:<28}the compiler, with arguments if it needs some, as in {first}\"ccache {other}\"; else the first of
+  {option:<28}compiler, with arguments if needed, as in {first}\"ccache {other}\"; otherwise the first of
                               {variables}
-{abi}  -profile=NAME               a profiling library, linked before MPI's; else the one that {profile} names
+{abi}  -profile=NAME               profiling library to link before MPI's; otherwise the library that {profile} names
   --show                      print the command instead of running it; also -show, --showme
-  --showme:compile, :link     print what is added to compile, to link
+  --showme:compile, :link     print the options added to compile, to link
   --showme:incdirs, :libdirs, :libs, :command, :version
   -compile_info, -link_info   print the commands for both
 {more}
 A profiling library has functions of MPI that call those with the prefix PMPI_. -profile=NAME takes libNAME beside
-MPI's library, or what NAME.conf in PREFIX/etc or the current folder says, or libNAME where the linker finds it.
-NAME.conf sets variables, as a shell does: PROFILE_PRELIB and PROFILE_POSTLIB are what is linked before and behind
-MPI's library, PROFILE_INCPATHS is for the compiler.
+MPI's library, or the settings of NAME.conf in PREFIX/etc or the current folder, or libNAME in the linker's folders.
+NAME.conf sets variables, as a shell does: PROFILE_PRELIB and PROFILE_POSTLIB are linked before and behind MPI's
+library, and PROFILE_INCPATHS goes to the compiler.
 
 Examples:
   {command} -O2 -o hello hello.{suffix} && canele run -n 4 ./hello
@@ -50,9 +50,9 @@ Examples:
 }
 
 /// The text on additional options of the wrappers for C and C++.
-const ABI: &str = "  -abi=ABI                    standard: for any library of the MPI standard ABI, libmpi_abi.so.1; mpich: for MPICH,
-                              Intel MPI and their kin, libmpi.so.12; openmpi: for Open MPI, libmpi.so.40; else what
-                              CANELE_ABI names; else standard, or mpich where pip has installed Canelé
+const ABI: &str = "  -abi=ABI                    standard: any library of the MPI standard ABI, libmpi_abi.so.1; mpich: MPICH, Intel MPI
+                              and libraries with their ABI, libmpi.so.12; openmpi: Open MPI, libmpi.so.40. Default: the
+                              ABI in CANELE_ABI, otherwise standard, or mpich if pip has installed Canelé
 ";
 
 /// The text on additional options of the wrapper for Fortran.

@@ -30,33 +30,33 @@ pub use kernel::peer_main;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DoctorArguments {
-    /// Number of ranks that a job would have [default: what the hosts take, or one for each processor]
+    /// Number of ranks that a job would have [default: as many as the hosts take, or one for each processor]
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
     #[command(flatten)]
     place: HostOptions,
-    /// Look at this interpreter of Python, too: its mpi4py, and whether Canelé's wheel there is as it was installed; may be repeated [default:
-    /// the first python3 of PATH]
+    /// Check this interpreter of Python, too: its mpi4py, and that Canelé's wheel there is unchanged; may be
+    /// repeated [default: the first python3 of PATH]
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     python: Vec<PathBuf>,
-    /// As one JSON object
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
 
 const EXAMPLES: &str = "\
-Without hosts, and outside of an allocation, this machine is looked at; with hosts each of them, and whether
-they reach each other over each rail.
+Without hosts, and outside of an allocation, this machine is checked; with hosts each host is checked, and the
+connections between them over each rail.
 
 Exit status: 0, or 1 if there is a problem; 2 for wrong usage.
 
 Examples:
   canele doctor                           this machine
-  canele doctor --hosts h0:2,h1:2         hosts, and what is between them
+  canele doctor --hosts h0:2,h1:2         hosts, and the network between them
   canele doctor --python venv/bin/python  an interpreter, its mpi4py, and Canelé's wheel
-  canele doctor -n 64 --json              whether 64 ranks fit here, for a program to read";
+  canele doctor -n 64 --json              room for 64 ranks here, for a program to read";
 
-/// Examines, and prints the findings.
+/// Examines this machine or the hosts, and prints the findings.
 pub fn main(arguments: &DoctorArguments) -> ExitCode {
     match examine(arguments) {
         Ok(sections) => {
@@ -109,7 +109,7 @@ fn ranks_of(hosts: &[NamedHost], ranks: Option<u32>) -> Result<Vec<u32>, String>
     Ok(placed.into_iter().map(|host| host.ranks).collect())
 }
 
-/// Returns true for the variables that a job on several hosts has everywhere.
+/// Returns true for the environment variables that a job passes to all its hosts.
 fn is_of_ranks(name: &str) -> bool {
     name.starts_with("CANELE_") && !LAUNCHER_VARIABLES.contains(&name)
 }

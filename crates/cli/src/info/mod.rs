@@ -1,7 +1,7 @@
 //! `canele info`: the machine and the running jobs, the settings, the protocol of a message, the algorithm of
 //! a collective, or one running job.
 //!
-//! Owns the output of these. Other crates estimate the costs and choose the protocol.
+//! Owns the output of these queries. Other crates estimate the costs and choose the protocol.
 
 pub mod collective;
 mod counters;
@@ -23,67 +23,69 @@ use crate::print;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group(clap::ArgGroup::new("planned").args(["peer", "collective"])))]
 pub struct InfoArguments {
-    /// The rank a message would go to
+    /// Rank that a message would go to; prints its rail and protocol
     #[arg(long, value_name = "R", requires = "bytes")]
     peer: Option<u32>,
-    /// The collective that all ranks of a job on this host would call: barrier, broadcast, allreduce …
+    /// Collective that all ranks of a job on this host would call, as barrier, broadcast or allreduce; prints
+    /// its algorithm
     #[arg(long, value_name = "OP")]
     collective: Option<String>,
-    /// With --collective: the number of those ranks [default: as many as processors]
+    /// With --collective: number of ranks of the job [default: one for each processor]
     #[arg(long, value_name = "P", requires = "collective")]
     ranks: Option<u32>,
-    /// With --collective: on so many hosts, in blocks [default: this one]
+    /// With --collective: number of hosts, to which ranks are assigned in blocks [default: 1, this host]
     #[arg(long, value_name = "H", requires = "collective")]
     hosts: Option<u32>,
-    /// The size of that message, or of a block of that collective, in bytes
+    /// Size in bytes of the message of --peer, or of a block of --collective
     #[arg(long, value_name = "N", requires = "planned")]
     bytes: Option<usize>,
-    /// With --peer: that rank runs on another host
+    /// With --peer: the rank runs on another host
     #[arg(long, requires = "peer")]
     remote: bool,
-    /// Show every setting: its name, value, default, unit, range and meaning
+    /// Show every setting with its name, value, default, unit, range and meaning
     #[arg(long)]
     tunables: bool,
-    /// Show the profile by which jobs choose protocols and algorithms: what this machine costs, and where the figures come from
+    /// Show the profile by which jobs choose protocols and algorithms: the costs of this machine, and the
+    /// source of the figures
     #[arg(long, conflicts_with_all = ["peer", "tunables", "job"])]
     profile: bool,
-    /// With --profile: also draw the time of a copy through a ring, by one end and by both ends
+    /// With --profile: draw the time of a copy through a ring, by one end and by both ends, into this file
     #[arg(long, value_name = "FILE.svg", requires = "profile", value_hint = clap::ValueHint::FilePath)]
     svg: Option<PathBuf>,
-    /// Show the running job whose launcher (`canele run`) is this process
+    /// Show the running job whose launcher (`canele run`) has this process id
     #[arg(long, value_name = "PID", conflicts_with_all = ["planned", "tunables"])]
     job: Option<u32>,
-    /// With --job: the counters of each rank; of now, unless its row says that it did not come by
+    /// With --job: show the present counters of each rank; the row of a rank that did not answer says so
     #[arg(long, requires = "job")]
     counters: bool,
-    /// With --counters: also those that are zero for every rank
+    /// With --counters: show counters that are zero for every rank, too
     #[arg(long, requires = "counters")]
     zeros: bool,
-    /// With --job: which rail leads to which peer; of links to other hosts also what they carry and how fast they are measured to be
+    /// With --job: show the rail to each peer, and for links to other hosts their traffic and measured speed
     #[arg(long, requires = "job")]
     rails: bool,
-    /// With --job: this rank only, with all its links
+    /// With --job: show this rank only, with all its links
     #[arg(long, value_name = "R", requires = "job")]
     rank: Option<u32>,
-    /// As one JSON object
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
 
 const EXAMPLES: &str = "Examples:
   canele info                             machine, rails, and your running jobs
-  canele info --peer 1 --bytes 100000     which rail and protocol such a message takes, and why
-  canele info --peer 9 --bytes 8 --remote the same, of a message to a rank of another host
+  canele info --peer 1 --bytes 100000     rail and protocol of such a message, with the reasons
+  canele info --peer 9 --bytes 8 --remote rail and protocol of a message to a rank of another host
   canele info --collective allreduce --bytes 8 --ranks 8
-                                          which algorithm such a collective takes, and why
+                                          algorithm of such a collective, with the reasons
   canele info --collective allreduce --bytes 65536 --ranks 16 --hosts 2
-                                          the same between two hosts with eight ranks each
+                                          algorithm between two hosts with eight ranks each
   canele info --tunables                  every setting
-  canele info --profile                   what copies, lines and networks cost, as far as jobs know
-  canele info --json                      the machine as data, as every answer is with --json
-  canele info --job 4711 --counters       what the ranks of a running job have moved
-  canele info --job 4711 --rails          which rail leads to which peer, what it carries, and how fast it is
-  canele info --job 4711 --rails --rank 3 the same of one rank, however many peers it has";
+  canele info --profile                   costs of copies, cache lines and networks, as jobs know them
+  canele info --json                      the machine as data; every answer has this form with --json
+  canele info --job 4711 --counters       counters of the ranks of a running job
+  canele info --job 4711 --rails          rail to each peer, its traffic and its speed
+  canele info --job 4711 --rails --rank 3 links of one rank, to all of its peers";
 
 /// Prints the requested information.
 pub fn main(arguments: &InfoArguments) -> ExitCode {

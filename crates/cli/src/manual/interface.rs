@@ -263,7 +263,7 @@ mod tests {
         assert!(!page.contains("canele_flow_isend(const"), "a page of its own has those that start");
         assert!(text("canele_error.3").contains("\\fBCANELE_ERROR_TRUNCATED\\fR (4)\nA message was longer"));
         assert!(
-            text("canele.3").contains("Handles: a function that makes one")
+            text("canele.3").contains("Handles: a function that makes a handle")
                 && !text("canele.3").contains("UPDATE")
         );
         assert!(text("canele_channel.3").contains("    size_t bytes;\n} canele_slice;"));

@@ -18,80 +18,92 @@ use crate::wrong_words;
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE, after_help = EXAMPLES)]
 pub struct RunArguments {
-    /// Number of ranks to start; with hosts that have numbers, or in an allocation of a batch system, as many as fit
+    /// Number of ranks [default: as many as fit, with hosts that have numbers or in an allocation of a batch
+    /// system; otherwise it is needed]
     #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "N")]
     ranks: Option<u32>,
     #[command(flatten)]
     pub place: HostOptions,
-    /// Which processors each rank may run on: equal shares of the cores that no other job has (auto), any (none), or one hwthread, core,
-    /// l3cache, numa or package (socket), or so many next to each other, as core:2; with more ranks than these they share in turn
-    /// [default: auto]
+    /// Processors that each rank may run on: an equal share of the cores that no other job has (auto), any
+    /// (none), or one unit: hwthread, core, l3cache, numa or package (socket). UNIT:N gives N adjacent units,
+    /// as core:2. If there are more ranks than units, ranks share them in turn [default: auto]
     #[arg(long, value_name = "auto|none|UNIT[:N]")]
     pub bind: Option<BindTo>,
-    /// Spread the ranks of each host over these units in turn (ppr:N: N on each), and bind them there; with pe=N each has N cores, with
-    /// fill ranks of a unit follow each other; node: ranks go to the hosts in turn; slot: one host after the other
+    /// Spread the ranks of each host over these units in turn, and bind each rank to its unit. ppr:N puts N
+    /// ranks on each unit, pe=N gives N cores to each rank, and with fill the ranks of a unit have
+    /// consecutive numbers. node places ranks on the hosts in turn; slot fills one host after the other
     #[arg(long, value_name = "[ppr:N:]UNIT[:pe=N][:fill]")]
     pub map_by: Option<MapBy>,
-    /// Say to which processors each rank is bound
+    /// Print the processors that each rank is bound to
     #[arg(long)]
     pub report_bindings: bool,
-    /// How ranks wait for messages (environment CANELE_WAIT) [default: adaptive]
+    /// Way in which ranks wait for messages (environment CANELE_WAIT) [default: adaptive]
     #[arg(long, value_enum)]
     pub wait: Option<Wait>,
-    /// Compare the collective calls of MPI programs on all ranks: wrong ones end with a text that names both (environment CANELE_CHECK)
+    /// Compare the collective calls of MPI programs on all ranks, and end the job with a message about two
+    /// calls that do not match (environment CANELE_CHECK)
     #[arg(long)]
     pub check: bool,
-    /// How many processes the job may have with those that it starts itself, which is MPI_UNIVERSE_SIZE [default: the numbers of the
-    /// hosts, or this host's processors]
+    /// Number of processes that the job may have, including those that it starts itself; MPI programs read it
+    /// as MPI_UNIVERSE_SIZE [default: sum of the hosts' numbers, or processors of this host]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub universe: Option<u32>,
-    /// What happens to the other ranks when one fails
+    /// Effect of a rank's failure on the others
     #[arg(long, value_enum, default_value_t = OnFailure::Stop)]
     pub on_failure: OnFailure,
-    /// What MPI programs do with errors at first (environment CANELE_MPI_ERRHANDLER) [default: mpi_errors_are_fatal]
+    /// Error handler that communicators of MPI programs have at first (environment CANELE_MPI_ERRHANDLER)
+    /// [default: mpi_errors_are_fatal]
     #[arg(long, value_enum, value_name = "HANDLER")]
     pub initial_errhandler: Option<InitialErrhandler>,
-    /// What becomes of a job of several ranks whose program uses another MPI, so that each rank would be a job of its own (environment
-    /// CANELE_FOREIGN) [default: refuse]
+    /// Treatment of a job of several ranks whose program uses another MPI, in which each rank would be a job
+    /// of its own (environment CANELE_FOREIGN) [default: refuse]
     #[arg(long, value_enum)]
     pub foreign: Option<Foreign>,
-    /// End the job after this many seconds, with exit status 124, and tell what its ranks wait for
+    /// End the job after this time in seconds, as 60 or 0.5, with exit status 124; print what its ranks wait
+    /// for
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
-    /// Start each line of output with its rank, as `[3] `, or with this text, in which %r is the rank, %h the host and %t the time in seconds
+    /// End the job when the process of this host with this id ends; for a program that starts a job and may be
+    /// killed
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub end_with: Option<u32>,
+    /// Start each line of output with its rank, as `[3] `, or with this text, in which %r is the rank, %h the
+    /// host and %t the time in seconds since 1970
     #[arg(long, value_name = "TEXT", num_args = 0..=1, require_equals = true, default_missing_value = "[%r] ")]
     pub label: Option<Pattern>,
-    /// Start each line of output with the time at which it came
+    /// Start each line of output with the time at which it arrived
     #[arg(long)]
     pub timestamp: bool,
-    /// Write what each rank prints to DIR/rank.R/stdout and DIR/rank.R/stderr
+    /// Write the output of each rank R to DIR/rank.R/stdout and DIR/rank.R/stderr
     #[arg(long = "output", value_name = "DIR", conflicts_with_all = ["stdout_file", "stderr_file"])]
     pub output_directory: Option<String>,
-    /// Write standard output of the ranks to this file, in whose name %r is the rank and %h the host
+    /// Write standard output of the ranks to this file, in whose name %r is the rank and %h the host, as
+    /// out.%r
     #[arg(long, value_name = "FILE")]
     pub stdout_file: Option<Pattern>,
-    /// The same for standard error
+    /// Write standard error of the ranks to this file, with %r and %h as in --stdout-file
     #[arg(long, value_name = "FILE")]
     pub stderr_file: Option<Pattern>,
-    /// Print what is written to files here, too
+    /// Print the output that is written to files here, too
     #[arg(long)]
     pub tee: bool,
-    /// Which ranks get standard input: all, none, or a list as 0 or 1,4-6 [default: 0]
+    /// Ranks that get standard input: all, none, or a list as 0 or 1,4-6 [default: 0]
     #[arg(long, value_name = "RANKS")]
     pub stdin: Option<InputTo>,
-    /// Record what the ranks do and write a timeline to this file, which Perfetto (ui.perfetto.dev) opens and `canele trace` sums up
+    /// Record calls, waits and messages of the ranks, and write a timeline to this file; Perfetto
+    /// (ui.perfetto.dev) opens it, and `canele trace` sums it up
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
-    /// Say at the end how each rank ended
+    /// Print at the end how each rank ended
     #[arg(long)]
     pub report_exits: bool,
-    /// Set a variable for the ranks; may be repeated
+    /// Set an environment variable for the ranks, as OMP_NUM_THREADS=4; may be repeated
     #[arg(long = "env", value_name = "K=V", value_parser = assignment)]
     pub environment: Vec<(OsString, OsString)>,
     /// Start the ranks in this directory
     #[arg(long = "wd", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
-    /// The program and its arguments; further programs of the same job follow after `:`
+    /// Program and its arguments; further programs of the same job follow after `:`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS", value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
@@ -99,18 +111,19 @@ pub struct RunArguments {
 const USAGE: &str = "canele run -n N [--hosts H0:R,H1:R…] [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]";
 
 const EXAMPLES: &str = "\
-In an allocation of Slurm, PBS or LSF that has other hosts its hosts are used, in Slurm through srun.
-With --hosts or --hostfile the ranks are numbered host by host. Hosts are reached through the
-remote shell and nothing else. Program and directory must be there, too; of this environment the
-ranks get the variables CANELE_… and what --env says.
+In an allocation of Slurm, PBS or LSF that has other hosts the job runs on these hosts; Slurm's are
+reached through srun. With --hosts or --hostfile the ranks are numbered host by host, and hosts are
+reached through the remote shell alone. Program and directory must exist on each host. There the
+ranks get the variables of --env, and of this environment only the variables CANELE_….
 
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its
-environment, and the same under the names of other launchers (OMPI_COMM_WORLD_RANK, PMI_RANK,
-MPI_LOCALRANKID and so on). Standard input goes to rank 0, or to those of --stdin. Signals to this command go to all ranks; a second
-interrupt kills them. The first SIGQUIT (Ctrl-\\) prints what the ranks wait for instead, as `canele why`.
+environment, and these numbers under the names of other launchers, too (OMPI_COMM_WORLD_RANK,
+PMI_RANK, MPI_LOCALRANKID and so on). Standard input goes to rank 0, or to the ranks of --stdin.
+Signals to this command go to all ranks; a second interrupt kills them. The first SIGQUIT (Ctrl-\\)
+prints what the ranks wait for instead, as `canele why` does.
 
-Exit status: 0, or that of the first rank that failed (128 + n if signal n killed it); 124 after
---timeout; 126 or 127 if a program cannot be started; 2 for wrong usage.
+Exit status: 0, or the status of the first rank that failed (128 + n if signal n killed it); 124
+after --timeout; 126 or 127 if a program cannot be started; 2 for wrong usage.
 
 Examples:
   canele run -n 4 ./solver input.dat
@@ -149,7 +162,7 @@ pub fn with_number(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// What follows a `:`.
+/// A further program of the job, after a `:`.
 #[derive(Debug, Parser)]
 #[command(name = "canele run … :", disable_help_flag = true)]
 struct Further {
@@ -188,6 +201,7 @@ impl RunArguments {
             universe: self.universe.or(slots),
             on_failure: self.on_failure.into(),
             timeout: self.timeout,
+            end_with: self.end_with,
             print: self.print()?,
             input: self.stdin.clone().unwrap_or_default(),
             report_exits: self.report_exits,
@@ -263,6 +277,7 @@ impl RunArguments {
             initial_errhandler: None,
             foreign: None,
             timeout: None,
+            end_with: None,
             label: None,
             timestamp: false,
             output_directory: None,

@@ -4,9 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
-    /// Look for a while, then sleep
+    /// Poll for a while, then sleep
     Adaptive,
-    /// Never sleep
+    /// Poll, and never sleep
     Poll,
     /// Sleep at once
     Sleep,
@@ -28,7 +28,7 @@ impl Wait {
 pub enum OnFailure {
     /// The job ends
     Stop,
-    /// The others are told and go on
+    /// The other ranks are informed and go on
     Continue,
 }
 

@@ -9,22 +9,25 @@ use canele_launch::{
     read_host_list, read_rank_file,
 };
 
-/// Where the ranks run, for every command that starts any.
+/// The options that choose the hosts of ranks, for every command that starts ranks.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct HostOptions {
-    /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
+    /// Hosts to run on, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
     #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
     pub hosts: Option<String>,
-    /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS max_slots=MOST` on each line, comments after `#`
+    /// File that names the hosts: `NAME`, `NAME:RANKS` or `NAME slots=RANKS max_slots=MOST` on each line,
+    /// comments after `#`
     #[arg(long, value_name = "FILE", group = "where", value_hint = clap::ValueHint::FilePath)]
     pub hostfile: Option<PathBuf>,
-    /// A file that says of each rank where it runs, as `rank 0=HOST slot=0-1`: cores 0 and 1 of the host; slot=1:0 is core 0 of package 1
+    /// File with the host and the cores of each rank, as `rank 0=HOST slot=0-1` for cores 0 and 1 of the
+    /// host; slot=1:0 is core 0 of package 1
     #[arg(long, value_name = "FILE", group = "where")]
     pub rankfile: Option<PathBuf>,
-    /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
+    /// Remote shell, with its arguments; it is started as `CMD HOST PROGRAM agent`, as 'ssh -p 2222'
+    /// [default: ssh]
     #[arg(long, value_name = "CMD", requires = "where")]
     pub rsh: Option<String>,
-    /// Where the `canele` command lies on the hosts [default: where it lies here]
+    /// Path of the command `canele` on the hosts [default: its path on this host]
     #[arg(long, value_name = "PATH", requires = "where")]
     pub canele: Option<PathBuf>,
 }

@@ -18,13 +18,13 @@ pub struct SimArguments {
     pub sort: Sort,
 }
 
-/// What there is to simulate.
+/// The kinds of simulation.
 #[derive(Debug, clap::Subcommand)]
 pub enum Sort {
-    /// Run random programs of simulated ranks and check all that happens; stop at the first failure
+    /// Run random programs of simulated ranks and check their results; stop at the first failure
     #[command(after_help = EXAMPLES)]
     Campaign(Campaign),
-    /// Run collectives of many ranks of the real protocols on virtual time; print a table of what they take
+    /// Run collectives of many ranks with the real protocols on virtual time; print a table of their costs
     #[command(after_help = SCALE_EXAMPLES)]
     Scale(Scale),
 }
@@ -45,27 +45,29 @@ const EXAMPLES: &str = "Examples:
 /// Arguments of `canele sim campaign`.
 #[derive(Debug, clap::Args)]
 pub struct Campaign {
-    /// The seeds, from A to the one before B
+    /// Seeds from A up to, but not including, B, as 0..1000
     #[arg(long, value_name = "A..B", value_parser = seeds)]
     pub seeds: Range<u64>,
-    /// The network: hsl, myrinet-bip, sci-deck, ethernet, or a file of parameters that ends in .toml; several times for several
-    /// rails; any if not given
+    /// Network: hsl, myrinet-bip, sci-deck, ethernet, or a file of parameters that ends in .toml; repeated
+    /// for several rails [default: networks chosen by the seed]
     #[arg(long, value_name = "NAME", value_parser = network)]
     pub net: Vec<Network>,
-    /// How many ranks, 2 to 64; as the seed says if not given
+    /// Number of ranks, 2 to 64 [default: chosen by the seed]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=64))]
     pub ranks: Option<u64>,
-    /// How what waits for a peer is put into packets; as the seed says if not given
+    /// Strategy that makes packets of the operations that wait for a peer [default: chosen by the seed]
     #[arg(long, value_name = "S", value_parser = PossibleValuesParser::new(STRATEGIES))]
     pub strategy: Option<String>,
-    /// What goes wrong, several separated by commas: deaths (a rank dies), losses (links are lost), packets (they are lost, doubled, held
-    /// back, corrupted, and the rail mends it; not with deaths)
+    /// Faults, separated by commas: deaths (a rank dies), losses (links are lost), packets (packets are lost,
+    /// doubled, delayed or corrupted, and the rail recovers them; not with deaths) [default: none]
     #[arg(long, value_name = "F", value_delimiter = ',', value_parser = PossibleValuesParser::new(["deaths", "losses", "packets"]))]
     pub faults: Vec<String>,
-    /// What the ranks do: messages (they send and receive), rma (they access memory of each other, and lock it)
+    /// Programs of the ranks: messages (they send and receive), rma (they access and lock memory of each
+    /// other)
     #[arg(long, value_name = "P", default_value = "messages", value_parser = PossibleValuesParser::new(["messages", "rma"]))]
     pub programs: String,
-    /// Print one JSON object: how many seeds ran for how long, and the failure if there was one
+    /// Print one JSON object with the number of seeds that ran, the time in seconds, and the failure if there
+    /// was one
     #[arg(long)]
     pub json: bool,
 }
@@ -126,28 +128,32 @@ impl Campaign {
 /// Arguments of `canele sim scale`.
 #[derive(Debug, clap::Args)]
 pub struct Scale {
-    /// How many ranks, 2 to 100000; several numbers separated by commas
+    /// Numbers of ranks, 2 to 100000, separated by commas, as 64,1000
     #[arg(long, value_name = "N", value_delimiter = ',', required = true, value_parser = many)]
     pub ranks: Vec<usize>,
-    /// Ranks on each host, which reach each other through shared memory and share a port of the network, 1 to 1024
+    /// Number of ranks on each host, 1 to 1024; they reach each other through shared memory and share a port
+    /// of the network
     #[arg(long, value_name = "K", default_value = "1", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub per_host: usize,
-    /// The network between hosts, as of `canele sim campaign`; several times for one after the other
+    /// Network between hosts, named as for `canele sim campaign`; repeated to simulate several, one after the
+    /// other
     #[arg(long, value_name = "NAME", default_value = "ethernet", value_parser = network)]
     pub net: Vec<Network>,
-    /// What they do, several separated by commas
+    /// Operations of the ranks, separated by commas
     #[arg(long, value_name = "O", value_delimiter = ',', value_enum, default_values_t = [ScaleOperation::Connect, ScaleOperation::Barrier, ScaleOperation::Allreduce, ScaleOperation::Alltoall])]
     pub operation: Vec<ScaleOperation>,
-    /// Of a block, in bytes, a multiple of 8: what a rank has for all, or for each other one
+    /// Size of a block in bytes, a multiple of 8, at most 1048576: the data of a rank for all ranks, or for
+    /// each other rank
     #[arg(long, value_name = "B", default_value = "8", value_parser = block)]
     pub bytes: usize,
-    /// Take this algorithm wherever it can carry out the operation, instead of the one with the smallest estimate
+    /// Algorithm to use for each operation that it can carry out [default: the one with the smallest
+    /// estimate]
     #[arg(long, value_name = "NAME", value_parser = algorithms())]
     pub algorithm: Option<Algorithm>,
-    /// Draw virtual time over ranks into this file, as SVG
+    /// Draw virtual time over the number of ranks into this file, as SVG
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
-    /// Print a JSON object for each case, each on a line
+    /// Print one JSON object for each case, on a line of its own
     #[arg(long)]
     pub json: bool,
 }

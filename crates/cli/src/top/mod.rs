@@ -25,31 +25,34 @@ use table::RowOrder;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TopArguments {
-    /// The processes of the jobs' launchers (`canele run`, `mpiexec`); without, all jobs of the user on this host
+    /// Process ids of the jobs' launchers (`canele run`, `mpiexec`) [default: all jobs of the user on this
+    /// host]
     #[arg(value_name = "JOB")]
     jobs: Vec<u32>,
-    /// Seconds from one look to the next
+    /// Time between two updates, in seconds, as 0.2
     #[arg(long, value_name = "S", default_value = "1", value_parser = pause)]
     every: Duration,
-    /// The order of a job's ranks
+    /// Order of a job's ranks
     #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
     sort: RowOrder,
-    /// Print what happens between two looks, and end; so it does without a terminal
+    /// Print the rates between two updates, and end; this is also done if standard output is no terminal
     #[arg(long)]
     once: bool,
-    /// One JSON object per look and line, until no job is left
+    /// Print one JSON object for each update, on a line of its own, until no job is left
     #[arg(long)]
     json: bool,
 }
 
 const EXAMPLES: &str = "Examples:
-  canele top                      all jobs of yours on this host
+  canele top                      all your jobs on this host
   canele top 4711 --every 0.2     one job, five times a second
-  canele top --once > now.txt     what happens within a second, as text
-  canele top --json | jq .        the same as data, a line per second
+  canele top --once > now.txt     rates of one second, as text
+  canele top --json | jq .        rates as data, a line per second
 
-Keys: q ends it, r, w, m sort by rank, by waiting, by what is moved; arrows, Page up and Page down scroll.
-Waiting is the share of time in which a rank waited in the library; a rank that does not come by the library shows no figures.";
+Keys: q ends the command; r, w and m sort by rank, by waiting and by bytes; arrows, Page up and Page down scroll.
+Waiting is the share of time in which a rank waited in the library; a rank that makes no call of the library shows no
+figures. Copied is the share of the received bytes that were copied once, from the memory of one rank into that of the
+other. Lanes are shown if a rank has several.";
 
 /// Parses a number of seconds.
 fn pause(text: &str) -> Result<Duration, String> {
@@ -107,7 +110,7 @@ fn twice(
     look()
 }
 
-/// Prints a line for each look, until all jobs have ended.
+/// Prints a line for each update, until all jobs have ended.
 fn print_lines(
     arguments: &TopArguments,
     mut look: impl FnMut() -> Result<Vec<JobRates>, String>,

@@ -21,6 +21,8 @@ pub struct JobRates {
     pub states: BTreeMap<&'static str, u32>,
     /// Number of its rails between hosts.
     pub rails: usize,
+    /// True if its ranks choose protocols by measured costs.
+    pub is_profile_measured: bool,
     /// One entry per rank, in order.
     pub ranks: Vec<RankRates>,
 }
@@ -38,6 +40,8 @@ pub struct RankRates {
     pub state: &'static str,
     /// The activity of the rank, in more words.
     pub doing: String,
+    /// The number of the rank's lanes in use.
+    pub lanes: u32,
     /// The traffic of the rank; none if it did not report, or there is no earlier report.
     pub moves: Option<Moves>,
 }
@@ -51,6 +55,8 @@ pub struct Moves {
     pub sent_bytes_per_s: f64,
     /// Bytes of messages received.
     pub received_bytes_per_s: f64,
+    /// Bytes of messages received by a single copy between the memories of two ranks, without a buffer between them.
+    pub copied_bytes_per_s: f64,
     /// Bytes sent over each TCP rail.
     pub rails_bytes_per_s: Vec<f64>,
     /// The share of the time in waits, 0 to 1.
@@ -74,12 +80,12 @@ impl Rates {
     }
 
     fn of_job(&mut self, report: JobReport) -> JobRates {
-        let JobReport { job, command, seconds, rails, ranks, .. } = report;
+        let JobReport { job, command, seconds, rails, ranks, is_profile_measured, .. } = report;
         let ranks: Vec<_> =
             ranks.into_iter().map(|rank| self.of_rank(job, seconds, rails.len(), rank)).collect();
         let mut states = BTreeMap::new();
         ranks.iter().for_each(|rank| *states.entry(rank.state).or_default() += 1);
-        JobRates { job, command, seconds, states, rails: rails.len(), ranks }
+        JobRates { job, command, seconds, states, rails: rails.len(), is_profile_measured, ranks }
     }
 
     fn of_rank(&mut self, job: u32, seconds: f64, rails: usize, report: RankReport) -> RankRates {
@@ -89,13 +95,14 @@ impl Rates {
         let moves = earlier
             .filter(|(then, _)| report.current && seconds > *then)
             .map(|(then, earlier)| moved(earlier, &report, seconds - then, rails));
-        let RankReport { rank, host, pid, doing, .. } = &report;
+        let RankReport { rank, host, pid, doing, lanes, .. } = &report;
         let rates = RankRates {
             rank: *rank,
             host: host.clone(),
             pid: *pid,
             state: state(&report),
             doing: doing.clone(),
+            lanes: *lanes,
             moves,
         };
         if report.current {
@@ -113,6 +120,7 @@ fn moved(earlier: &RankReport, now: &RankReport, seconds: f64, rails: usize) -> 
         messages_per_s: all("sent"),
         sent_bytes_per_s: all("sent_bytes"),
         received_bytes_per_s: all("received_bytes"),
+        copied_bytes_per_s: grown("direct_received_bytes"),
         rails_bytes_per_s: (1..=rails).map(|rail| grown(&format!("rail{rail}_sent"))).collect(),
         // Several threads may wait at once.
         waiting: (grown("time_waited") / 1e9).min(1.0),
@@ -144,12 +152,11 @@ mod tests {
         let rank = RankReport { state: "initialised".into(), current, counters, ..RankReport::default() };
         JobReport {
             job: 7,
-            version: String::new(),
             command: "ring".into(),
             size: 1,
             seconds,
-            rails: Vec::new(),
             ranks: vec![rank],
+            ..JobReport::default()
         }
     }
 
@@ -169,13 +176,15 @@ mod tests {
             ("short_sent_bytes", 160),
             ("eager_sent", 4),
             ("eager_received_bytes", 6000),
+            ("direct_received_bytes", 2000),
             ("time_waited", 1_000_000_005),
         ];
         let moves = only(rates.since_the_last(vec![report(3.0, true, &counters)])).unwrap();
         let expected = Moves {
             messages_per_s: 12.0,
             sent_bytes_per_s: 80.0,
-            received_bytes_per_s: 3000.0,
+            received_bytes_per_s: 4000.0,
+            copied_bytes_per_s: 1000.0,
             rails_bytes_per_s: Vec::new(),
             waiting: 0.5,
             sleeps_per_s: 0.0,

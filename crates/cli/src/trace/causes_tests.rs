@@ -3,10 +3,10 @@ use std::collections::VecDeque;
 use super::super::recorded::{RankTrace, Slice, SliceKind, TracedMessage, Transfer};
 use super::*;
 
-/// What a rank of a job does whose times are computed.
+/// One step of a rank in a job whose times are computed.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Computes for so many µs; the site is that of the next call.
+    /// Computes for so many µs; its call site is that of the next call.
     Compute(f64),
     Send(u32),
     Receive(u32),
@@ -16,17 +16,17 @@ enum Step {
     Allreduce,
 }
 
-/// Time of a call, and of a message.
+/// The time of a call, and of a message.
 const CALL: f64 = 1.0;
 
-/// A job under way.
+/// A job while its steps are made.
 struct Job {
     ranks: Vec<RankTrace>,
     steps: Vec<VecDeque<Step>>,
     now: Vec<f64>,
     /// Messages that were sent and not received: number, sender, time.
     on_the_way: Vec<VecDeque<(u64, u32, f64)>>,
-    /// Ranks that are in a collective since this moment.
+    /// The time since when each rank is in a collective.
     inside: Vec<Option<f64>>,
     messages: BTreeMap<u64, TracedMessage>,
 }
@@ -57,7 +57,7 @@ impl Job {
         }
     }
 
-    /// Makes the next step of a rank, unless it has to wait for another one first.
+    /// Makes the next step of a rank; returns false if the rank has to wait for another one first.
     fn step(&mut self, rank: usize) -> bool {
         let Some(step) = self.steps[rank].front().copied() else { return false };
         let start = self.now[rank];
@@ -124,7 +124,7 @@ impl Job {
     }
 }
 
-/// The trace of ranks that make these steps so many times.
+/// Returns the trace of ranks that repeat these steps `times` times.
 fn trace(ranks: &[Vec<Step>], times: usize) -> Trace {
     let count = ranks.len();
     let mut job = Job {
@@ -151,7 +151,7 @@ fn trace(ranks: &[Vec<Step>], times: usize) -> Trace {
     Trace { ranks, messages: job.messages, ..Trace::default() }
 }
 
-/// The share of a rank's computing in all waits.
+/// Returns the share of a rank's computing in all waits.
 fn computing_share(causes: &[Cause], rank: u32) -> f64 {
     let all: f64 = causes.iter().map(|cause| cause.waited).sum();
     let own = causes.iter().filter(|cause| cause.rank == rank && cause.kind == CauseKind::Computes);
@@ -332,7 +332,7 @@ fn a_wait_for_a_rank_is_not_ended_by_a_message_of_another_one() {
         vec![Step::Compute(100.0), Step::Send(0)],
     ];
     let mut trace = trace(&ranks, 1);
-    // The message of rank 2 comes while rank 0 waits for that of rank 1.
+    // The message of rank 2 arrives while rank 0 waits for that of rank 1.
     let early = trace.messages.values_mut().find(|message| message.from == 2).unwrap();
     early.received_at = 200.0;
     let causes = causes(&trace);

@@ -30,10 +30,10 @@ use summary::Summary;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TraceArguments {
-    /// A trace that `canele run --trace FILE` has written
+    /// Trace that `canele run --trace FILE` has written
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
-    /// Draw the timeline and who sends how much to whom into this file
+    /// Draw the timeline and the bytes that each rank sends to each other into this file
     #[arg(long, value_name = "FILE.svg", value_hint = clap::ValueHint::FilePath)]
     svg: Option<PathBuf>,
     /// Write the timeline, the causes and all tables as one page for a browser into this file
@@ -46,8 +46,8 @@ pub struct TraceArguments {
 
 const EXAMPLES: &str = "Examples:
   canele run -n 4 --trace run.json ./solver    record
-  canele trace run.json                        where waits begin, imbalance, time in each call, sizes, who sends to whom
-  canele trace run.json --html run.html        the same as a page for a browser, with a timeline to zoom into
+  canele trace run.json                        causes of waits, imbalance, time in each call, sizes, bytes between ranks
+  canele trace run.json --html run.html        a page for a browser, with a timeline to zoom into
   canele trace run.json --svg run.svg          the timeline as a picture
 Perfetto (ui.perfetto.dev) opens the same file: calls, waits and collectives of each rank, and an arrow for each message.";
 

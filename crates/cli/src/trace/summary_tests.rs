@@ -10,7 +10,8 @@ fn transfer(at: f64, peer: u32, bytes: u64, message: u64) -> Transfer {
     Transfer { at, thread: 1, peer, bytes, message, protocol, rail: Some(0), site: None, collective: None }
 }
 
-/// Rank 1 waits from 10 to 30 for a message that rank 0 sends at 25, and gets another one at 40, sent at 12, in no wait.
+/// Returns a trace. Rank 1 waits from 10 to 30 for a message that rank 0 sends at 25. At 40 it gets another
+/// one, sent at 12, without a wait.
 fn trace() -> Trace {
     let waiting = RankTrace {
         slices: vec![

@@ -35,10 +35,11 @@ pub use worker::{WorkerArguments, main as worker_main};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TuneArguments {
-    /// Write the profile to this file, or to standard output for `-` [default: canele/profile.toml below $XDG_CONFIG_HOME or ~/.config]
+    /// Write the profile to this file, or to standard output for `-`
+    /// [default: canele/profile.toml below $XDG_CONFIG_HOME or ~/.config]
     #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Measure for some seconds only: figures are less exact; with --check fewer sizes
+    /// Measure for a few seconds only, with less exact figures; with --check fewer sizes
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
@@ -48,24 +49,24 @@ pub struct TuneArguments {
 }
 
 const EXAMPLES: &str = "\
-Measured are the time of a cache line, of copies, of rings and of single copies by the kernel, of wake-ups and system
-calls; with two hosts also the latency, the cost of a packet and the rate of each network between them. Each figure is
-the median of several rounds. What cannot be measured here keeps its built-in figure. Other programs that run
-meanwhile disturb the figures: a spread above 10 % is marked with '!'.
+The command measures the times of a cache line, of copies, of rings, of single copies by the kernel, of wake-ups and
+of system calls. With two hosts it also measures the latency, the cost of a packet and the rate of each network between
+them. Each figure is the median of several rounds. A cost that cannot be measured here keeps its built-in figure. Other
+programs that run meanwhile disturb the figures: a spread above 10 % is marked with '!'.
 
 `canele run` reads the file and hands it to all ranks, which choose protocols and algorithms by it.
 `canele info --profile` shows it.
 
-With --check no profile is written. Messages between two ranks and collectives are measured by each protocol and each
-algorithm that can carry them out, and stand in a table beside their estimates by the profile that counts here.
-Messages go without single copies by the kernel. Where rounds differ by more than 10 %, the best one counts ('!').
+With --check no profile is written. Messages between two ranks and collectives are measured with each protocol and
+each algorithm that can carry them out. A table shows the times beside their estimates by the profile in use. Messages
+go without single copies by the kernel. If rounds differ by more than 10 %, the best one counts ('!').
 
 Examples:
   canele tune                             measure this machine, in about a minute
-  canele tune --quick --output -          see roughly what it costs, and write no file
+  canele tune --quick --output -          print rough figures, and write no file
   canele tune --output /etc/canele/profile.toml
   canele tune --hosts h0:1,h1:1           this machine, and the networks between two hosts
-  canele tune --check                     how far the estimates are from what messages and collectives take
+  canele tune --check                     compare the estimates with the times of messages and collectives
   canele tune --check=collectives --ranks 8 --bytes 8,64K --json";
 
 /// Measures and writes the profile. Returns 2 for wrong usage, 1 for a failure, else 0.

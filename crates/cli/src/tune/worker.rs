@@ -25,7 +25,7 @@ const WARM_UP: Duration = Duration::from_millis(500);
 /// `canele tune-worker …`
 #[derive(Debug, clap::Args)]
 pub struct WorkerArguments {
-    /// What to do, as JSON
+    /// Order for the worker, as JSON
     order: String,
 }
 

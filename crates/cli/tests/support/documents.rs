@@ -1,18 +1,20 @@
-//! The commands that documents tell readers to type: those of blocks `sh`, and behind a prompt those of blocks `console`.
+//! The commands that documents tell readers to type: those of blocks `sh`, and those after a prompt in blocks
+//! `console`.
 //!
-//! Knows as much of the shell's words as the documents use: quotes, comments, `$(…)`, `${…}`, assignments and lists of commands.
+//! Reads as much of the shell's syntax as the documents use: quotes, comments, `$(…)`, `${…}`, assignments
+//! and lists of commands.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs;
 use std::path::Path;
 
-/// A command without the ones that a line has before and behind it.
+/// One command of a line, without the commands before and after it.
 #[derive(Debug)]
 pub struct DocumentCommand {
     /// `README.md`, or the name of a file in `docs`.
     pub page: String,
-    /// As the shell reads it, with its assignments.
+    /// The command with its assignments, unchanged.
     pub text: String,
     /// Its words without quotes and assignments.
     pub words: Vec<String>,
@@ -36,7 +38,7 @@ pub fn commands(root: &Path) -> Vec<DocumentCommand> {
         .collect()
 }
 
-/// The lines that readers type, with the lines that continue them.
+/// Returns the lines that readers type, joined with their continuations.
 fn typed_lines(text: &str) -> Vec<String> {
     let (mut typed, mut language) = (Vec::<String>::new(), None);
     let mut continues = false;
@@ -63,7 +65,7 @@ fn typed_lines(text: &str) -> Vec<String> {
     typed
 }
 
-/// The commands of one line.
+/// Returns the commands of one line.
 fn commands_of(page: &str, line: &str) -> Vec<DocumentCommand> {
     let found = split(line).into_iter().map(|(text, words)| {
         let is_assignment = |word: &String| {
@@ -116,7 +118,7 @@ fn split(line: &str) -> Vec<(String, Vec<String>)> {
     commands.into_iter().map(|(text, words)| (text.trim().to_owned(), words)).collect()
 }
 
-/// Checks the reading of lines with a page of all forms.
+/// Checks this reader with a page of all forms.
 pub fn check_reading() {
     let page = "```sh\nA=1 mpicc -o a a.c && mpiexec -n 4 ./a   # says: it's done; really\n# nothing\n\
                 H=(--hosts h0 h1)\ncanele bench --plot x \"${H[@]}\" \\\n    --more 'a b; c'\n```\n```console\n$ canele why\njob 1: x\n```\n\

@@ -1,24 +1,26 @@
-//! The texts of errors in the sources: those of error types with their comments, and all texts of a file.
+//! The texts of errors in the sources: those of error types with their comments, and all string literals of a
+//! file.
 //!
-//! Knows as much of Rust and Python as these sources use. What a program puts into a text is shown as `…`.
+//! Reads as much of Rust and Python as these sources use. Values that a program inserts into a text are shown
+//! as `…`.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A text that a type of errors has.
+/// A text of an error type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ErrorText {
-    /// Crate, type and variant, as `engine::Error::Deadline`; of MPI the class, of Python the exception.
+    /// Crate, type and variant, as `engine::Error::Deadline`; for MPI the class, for Python the exception.
     pub key: String,
-    /// What the user sees.
+    /// The text that the user sees.
     pub text: String,
-    /// Its comment.
+    /// Its doc comment.
     pub meaning: String,
 }
 
-/// The sources below a folder, in the order of their paths.
+/// Returns the sources below a folder, in the order of their paths.
 pub fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -33,7 +35,8 @@ pub fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the texts of `#[error(…)]` in a source of a crate. Those that only pass on another error's are left out.
+/// Returns the texts of `#[error(…)]` in a source of a crate, without those that only pass on another error's
+/// text.
 pub fn error_texts(krate: &str, source: &str) -> Vec<ErrorText> {
     let (mut found, mut comment, mut type_name) = (Vec::new(), Vec::new(), String::new());
     let mut text: Option<String> = None;
@@ -75,7 +78,7 @@ pub fn error_texts(krate: &str, source: &str) -> Vec<ErrorText> {
     found
 }
 
-/// Returns the classes of MPI's errors: pairs of a name and what it means.
+/// Returns the classes of MPI's errors: pairs of a name and its meaning.
 pub fn classes(source: &str) -> Vec<ErrorText> {
     let texts = literals(source);
     let pairs =
@@ -85,7 +88,7 @@ pub fn classes(source: &str) -> Vec<ErrorText> {
         .collect()
 }
 
-/// Returns the exceptions of the module for Python with the first sentence of what they say of themselves.
+/// Returns the exceptions of the module for Python with the first sentence of their documentation.
 pub fn exceptions(source: &str) -> Vec<ErrorText> {
     let behind = source.split("\nclass ").skip(1).filter_map(|class| class.split_once('('));
     let texts = behind.map(|(name, rest)| {
@@ -96,7 +99,7 @@ pub fn exceptions(source: &str) -> Vec<ErrorText> {
     texts.collect()
 }
 
-/// The texts between quotes in a source in Rust, with `…` for what is put into them.
+/// Returns the string literals of a source in Rust, with `…` for inserted values.
 pub fn literals(source: &str) -> Vec<String> {
     let (mut found, mut text) = (Vec::new(), None::<String>);
     let mut letters = source.chars().peekable();
@@ -106,7 +109,7 @@ pub fn literals(source: &str) -> Vec<String> {
             ('/', None) if letters.peek() == Some(&'/') => {
                 while letters.next().is_some_and(|letter| letter != '\n') {}
             }
-            // A letter between single quotes.
+            // Skips an escaped letter between single quotes.
             ('\\', None) => _ = letters.next(),
             ('"', None) if last != '\'' => text = Some(String::new()),
             (_, None) => {}
@@ -132,13 +135,13 @@ pub fn literals(source: &str) -> Vec<String> {
     found
 }
 
-/// The words as a sentence.
+/// Returns the words as a sentence.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
-/// Checks the reading with sources of all forms.
+/// Checks this reader with sources of all forms.
 pub fn check_reading() {
     let source = r#"
 /// Why it failed.

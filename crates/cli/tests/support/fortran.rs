@@ -8,7 +8,7 @@ use std::sync::Once;
 
 use super::installation::{Installation, is_there, printed};
 
-/// Whether there is a compiler; where all tests count, there must be one.
+/// Returns true if there is a compiler; fails in CI, where there must be one.
 pub fn has_compiler() -> bool {
     let is_ci = std::env::var_os("CI").is_some();
     let there = is_there("gfortran");
@@ -16,7 +16,8 @@ pub fn has_compiler() -> bool {
     there
 }
 
-/// Compiles what it has compiled before by copying it: all tests compile the same modules, which takes half a minute.
+/// A script that compiles the modules once and then copies them: all tests compile the same modules, which
+/// takes half a minute.
 const QUICK: &str = r#"#!/bin/sh
 compiler=$(PATH=/usr/local/bin:/usr/bin:/bin command -v gfortran)
 case " $* " in *" -fPIC "*" -o "*.f90" ") ;; *) exec "$compiler" "$@" ;; esac
@@ -35,12 +36,12 @@ else
 fi
 "#;
 
-/// The folder of a compiler named gfortran that compiles the modules once for all tests.
+/// Returns the folder of the script, which is named gfortran.
 fn quick_folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("quick-fortran")
 }
 
-/// That compiler.
+/// Writes that script once, and returns its path.
 pub fn quick_compiler() -> PathBuf {
     static WRITTEN: Once = Once::new();
     let file = quick_folder().join("gfortran");
@@ -54,13 +55,13 @@ pub fn quick_compiler() -> PathBuf {
     file
 }
 
-/// The path of commands with a folder before all others, then the quick compiler.
+/// Returns a search path of this folder, then that of the script, then the usual ones.
 pub fn path_with(folder: &Path) -> String {
     quick_compiler();
     format!("{}:{}:{}", folder.display(), quick_folder().display(), std::env::var("PATH").unwrap())
 }
 
-/// A command of an installation whose user has an empty cache at first.
+/// Returns a command of an installation whose user has an empty cache at first.
 pub fn command(here: &Installation, name: &str, words: &[&str]) -> Command {
     let mut command = here.command(name, words);
     command.env("XDG_CACHE_HOME", here.path("cache")).env("PATH", path_with(&here.path("bin")));
@@ -75,7 +76,7 @@ pub fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A program that says which MPI it uses, and calls nothing unless it has a hundred arguments.
+/// Writes a program that names the MPI that it uses, and calls MPI only if it has a hundred arguments.
 pub fn write_program(here: &Installation, file: &str, uses: &str, includes: &str) {
     let text = format!(
         "      program main\n{uses}      implicit none\n{includes}      integer :: error\n\
@@ -85,7 +86,7 @@ pub fn write_program(here: &Installation, file: &str, uses: &str, includes: &str
     fs::write(here.path(file), text).unwrap();
 }
 
-/// The folder of modules that a wrapper names.
+/// Returns the folder of modules that a wrapper names.
 pub fn modules(here: &Installation, words: &[&str]) -> PathBuf {
     let words = [&["--showme:incdirs"], words].concat();
     printed(&run(here, "mpifort", &words)).into()

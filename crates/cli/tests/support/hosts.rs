@@ -9,7 +9,7 @@ use canele_sys::atomic::{AtomicU32, Ordering};
 
 use super::{Ended, Run, start_command, start_with};
 
-/// The remote shell that does `how` (see the script).
+/// Returns the remote shell that does `how` (see the script).
 pub fn rsh(how: &str) -> String {
     format!("bash {}/tests/support/shell {how}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -28,24 +28,24 @@ pub fn start_on_with(
     input: &[u8],
 ) -> Run {
     let rsh = rsh(how);
-    // Should the test give up, the job does too, later.
+    // If the test gives up, the job ends too, later.
     let first = ["run", "--timeout", "1000", "--hosts", hosts, "--rsh", &rsh];
     start_with(&[&first, options, command].concat(), variables, input)
 }
 
-/// The same with `sh -c SCRIPT`, to its end.
+/// Runs `sh -c SCRIPT` on these hosts to its end.
 pub fn shell_on(hosts: &str, options: &[&str], script: &str) -> Ended {
     start_on("plain", hosts, options, &["sh", "-c", script]).end()
 }
 
-/// The processes of `run` of this short name on a pretended host.
+/// Returns the processes of `run` of this short name on a host that is this machine.
 pub fn on_host(run: &Run, host: &str, program: &str) -> Vec<u32> {
     let entry = format!("TEST_HOST={host}");
     let mut found = run.processes();
     found.retain(|pid| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        // A shell that was told the host has it among its words.
+        // A shell that got the host as an argument has it among its words.
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let has = |bytes: &[u8], entry: &str| bytes.split(|byte| *byte == 0).any(|e| e == entry.as_bytes());
         name.trim_end() == program && (has(&environment, &entry) || has(&words, host))
@@ -53,7 +53,7 @@ pub fn on_host(run: &Run, host: &str, program: &str) -> Vec<u32> {
     found
 }
 
-/// The same, waiting until there are so many.
+/// Waits until there are `count` such processes, and returns them.
 pub fn wait_on_host(run: &Run, host: &str, count: usize, program: &str) -> Vec<u32> {
     let mut found = Vec::new();
     super::wait_until(&format!("{count} processes {program} on {host}"), || {
@@ -68,15 +68,15 @@ pub struct Cluster {
     pub name: String,
 }
 
-/// The script that makes them.
+/// The script that makes the namespaces.
 pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/cluster");
 
 impl Cluster {
-    /// `None`, and a line on the terminal, where namespaces cannot be made.
+    /// Makes a cluster. Prints a line and returns `None` if namespaces cannot be made.
     pub fn up() -> Option<Cluster> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if !rustix::process::geteuid().is_root() || Command::new("ip").arg("-V").output().is_err() {
-            // Not captured, unlike what `eprintln!` prints.
+            // Test output of `eprintln!` is captured, this line is not.
             let _ = writeln!(std::io::stderr(), "SKIPPED: network namespaces need root and iproute2");
             return None;
         }
@@ -96,25 +96,25 @@ impl Cluster {
         Command::new(SCRIPT).args(words).env("CLUSTER", &self.name).output().unwrap()
     }
 
-    /// What a shell command prints on a host.
+    /// Returns the output of a shell command on a host.
     pub fn prints(&self, host: &str, command: &str) -> String {
         let output = self.does(&["rsh", host, command]);
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// The processes on a host.
+    /// Returns the processes on a host.
     pub fn processes(&self, host: &str) -> Vec<u32> {
         let output =
             Command::new("ip").args(["netns", "pids", &format!("{}-{host}", self.name)]).output().unwrap();
         String::from_utf8_lossy(&output.stdout).lines().map(|pid| pid.trim().parse().unwrap()).collect()
     }
 
-    /// What reaches the hosts.
+    /// Returns the command of the remote shell for these hosts.
     pub fn remote_shell(&self) -> String {
         format!("{SCRIPT} rsh")
     }
 
-    /// Starts `canele run WHERE OPTIONS COMMAND` on one of the hosts.
+    /// Starts `canele run PLACE OPTIONS COMMAND` on one of the hosts.
     pub fn start_within(&self, host: &str, place: &[&str], options: &[&str], command: &[&str]) -> Run {
         let mut run = Command::new("ip");
         run.args(["netns", "exec", &format!("{}-{host}", self.name), env!("CARGO_BIN_EXE_canele"), "run"]);
@@ -127,7 +127,7 @@ impl Cluster {
         self.start_by(["--hosts", hosts], options, command)
     }
 
-    /// The same where another option names the hosts.
+    /// Starts a job like `start`, but another option names the hosts.
     pub fn start_by(&self, place: [&str; 2], options: &[&str], command: &[&str]) -> Run {
         let rsh = self.remote_shell();
         let first = ["run", "--timeout", "1000", place[0], place[1], "--rsh", &rsh];

@@ -1,5 +1,5 @@
-//! An installation made for a test by `scripts/install`: the built command under all its names, with a library that only says
-//! which one it is.
+//! An installation made for a test by `scripts/install`: the built command under all its names, with a
+//! library that only prints its own name.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -13,7 +13,7 @@ use canele_mpi_tables::fortran::{IntegerLength, sources};
 use canele_mpi_tables::{Tables, exported, removed_functions};
 use canele_sys::atomic::{AtomicU32, Ordering};
 
-/// What the library is compiled from; enough for those who try whether this is MPI.
+/// The header of the library; enough for programs that check for MPI.
 const HEADER: &str = "#define MPI_VERSION 5
 #define MPI_SUBVERSION 0
 #ifdef __cplusplus
@@ -35,11 +35,11 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// A tree that is built, in a folder of its own whose name begins with `name`. Nothing is installed yet.
+    /// Makes a tree that is built, in a folder whose name begins with `name`. Nothing is installed yet.
     pub fn built(name: &str) -> Installation {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        // In the target folder, where the executable can be linked instead of copied.
+        // The target folder, because there the executable can be linked instead of copied.
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let made = Installation { prefix: root.join("prefix"), root };
         for folder in [
@@ -74,21 +74,21 @@ impl Installation {
         fs::write(release.join("libopenmpi_abi.so"), "by Open MPI's ABI").unwrap();
         made.compile_own(&release.join("libcanele_c.so"), "libcanele.so.0", "");
         made.compile_own(&release.join("libcanele_fort.so"), "libcanele_fort.so.0", &fortran_functions());
-        // Everything is built.
+        // This stand-in for cargo builds nothing, because everything is built.
         let cargo = made.root.join("commands/cargo");
         fs::write(&cargo, "#!/bin/sh\n").unwrap();
         fs::set_permissions(cargo, fs::Permissions::from_mode(0o755)).unwrap();
         made
     }
 
-    /// The same, installed.
+    /// Makes a tree and installs it.
     pub fn complete(name: &str) -> Installation {
         let made = Installation::built(name);
         printed(&made.install(&[]));
         made
     }
 
-    /// `scripts/install WORDS PREFIX`.
+    /// Runs `scripts/install WORDS PREFIX`.
     pub fn install(&self, words: &[&str]) -> Output {
         let path = format!("{}:{}", self.root.join("commands").display(), std::env::var("PATH").unwrap());
         let mut command = Command::new("timeout");
@@ -105,7 +105,7 @@ impl Installation {
         self.prefix.join(name)
     }
 
-    /// Makes a library in `folder`, instead of what is there, that says it is `which`.
+    /// Makes a library in `folder` that prints `which`, and replaces an older one.
     pub fn library(&self, folder: &str, which: &str) -> PathBuf {
         let folder = self.path(folder);
         let _ = fs::remove_dir_all(&folder);
@@ -126,7 +126,7 @@ impl Installation {
         assert!(cc.status().unwrap().success());
     }
 
-    /// A library of Canelé's own that knows its version and nothing else.
+    /// Compiles a library of Canelé's own API that knows its version and nothing else.
     fn compile_own(&self, file: &Path, soname: &str, others: &str) {
         let source = self.root.join("own.c");
         let version = "const char *canele_version(void) { return \"installed\"; }\n";
@@ -136,18 +136,18 @@ impl Installation {
         assert!(cc.status().unwrap().success());
     }
 
-    /// A program over Canelé's own interface that prints the version of the library.
+    /// Writes a program over Canelé's own API that prints the version of the library.
     pub fn own_source(&self, name: &str) {
         let main = "int main(void) { puts(canele_version()); return 0; }\n";
         fs::write(self.path(name), format!("#include <canele.h>\n#include <stdio.h>\n{main}")).unwrap();
     }
 
-    /// Runs one of its commands.
+    /// Runs one of the installation's commands.
     pub fn run(&self, name: &str, words: &[&str]) -> Output {
         self.command(name, words).output().unwrap()
     }
 
-    /// Ended by force when it takes far too long.
+    /// Returns one of the installation's commands, which is killed when it takes far too long.
     pub fn command(&self, name: &str, words: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "240"]).arg(self.path("bin").join(name)).args(words);
@@ -155,7 +155,7 @@ impl Installation {
         command
     }
 
-    /// The command of the tree that it was installed from, which is built there.
+    /// Returns the command of the tree that this was installed from.
     pub fn command_of_tree(&self, words: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "240"]).arg(self.root.join("tree/built/release/canele")).args(words);
@@ -163,7 +163,7 @@ impl Installation {
         command
     }
 
-    /// A source that prints which library it runs over.
+    /// Writes a source that prints which library it runs over.
     pub fn source(&self, name: &str) {
         let text = "#include <mpi.h>\n#include <stdio.h>\nint main(void) { puts(which()); return 0; }\n";
         fs::write(self.path(name), text).unwrap();
@@ -176,7 +176,7 @@ impl Drop for Installation {
     }
 }
 
-/// The functions of MPI that programs in Fortran are linked with, and that no test calls.
+/// Returns the functions of MPI that programs in Fortran are linked with, and that no test calls.
 fn other_functions() -> String {
     let tables = Tables::standard();
     let all = exported(&tables).into_iter().chain(removed_functions(&tables));
@@ -186,7 +186,7 @@ fn other_functions() -> String {
     others.map(|name| stub(&name)).collect()
 }
 
-/// Those of the library for Fortran, which the modules declare.
+/// Returns the functions of the library for Fortran, which the modules declare.
 fn fortran_functions() -> String {
     let declared = |line: &str| {
         let name =
@@ -200,7 +200,7 @@ fn fortran_functions() -> String {
         .collect()
 }
 
-/// What a command printed, if it succeeded.
+/// Returns the output of a command, and checks that it succeeded.
 #[track_caller]
 pub fn printed(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
@@ -209,11 +209,11 @@ pub fn printed(output: &Output) -> String {
     printed
 }
 
-/// Whether a command is there; if not, says on the terminal that the test did nothing.
+/// Returns true if a command is installed; if not, prints that the test is skipped.
 pub fn is_there(command: &str) -> bool {
     let there = Command::new(command).arg("--version").output().is_ok();
     if !there {
-        // Not captured, unlike what `eprintln!` prints.
+        // Test output of `eprintln!` is captured, this line is not.
         let _ = writeln!(std::io::stderr(), "SKIPPED: {command} is not installed");
     }
     there

@@ -1,5 +1,5 @@
-/* The system's clock, which shows another year at each call. A clock that only goes on,
-   as the monotonic clock, is left alone. Loaded before a program (LD_PRELOAD). */
+/* The system's clock, which returns another year at each call. Clocks that only go on, like the monotonic
+   clock, are unchanged. Loaded before a program (LD_PRELOAD). */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <sys/time.h>

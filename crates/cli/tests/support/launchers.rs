@@ -1,4 +1,4 @@
-//! Launchers of other systems, as `scripts/launchers` has them: the ways to start ranks with them.
+//! Launchers of other systems that `scripts/launchers` has: the ways to start ranks with them.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -10,7 +10,7 @@ use super::{Ended, Run, start_command, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// What `scripts/launchers` has put into this variable; `None`, and a line, where there is nothing.
+/// Returns this variable, which `scripts/launchers` sets; without it, prints a line and returns `None`.
 pub fn launcher(variable: &str) -> Option<String> {
     let found = std::env::var(variable).ok();
     if found.is_none() {
@@ -19,10 +19,10 @@ pub fn launcher(variable: &str) -> Option<String> {
     found
 }
 
-/// A command that starts ranks: its name and its words.
+/// A command that starts ranks: the name for messages and its words.
 pub type StartCommand = (&'static str, Vec<String>);
 
-/// The commands that start so many ranks.
+/// Returns the commands that start so many ranks.
 pub fn ways(ranks: u32) -> Vec<StartCommand> {
     let n = ranks.to_string();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -49,13 +49,14 @@ pub fn start_by(way: &[String], command: &[&str], variables: &[(&str, &str)]) ->
     start_command(launcher.envs(variables.iter().copied()), b"")
 }
 
-/// Waits for the end, which no job of these tests takes long to reach.
+/// Waits for the end of a run, with a time limit.
 pub fn end(run: Run) -> Ended {
     run.end_within(LIMIT)
 }
 
-/// Waits until so many ranks, processes of `program`, have joined their job, and have mapped memory of it. `srun --mpi=pmi2` lets the others
-/// wait for ever for one that was killed before. A process that a rank has just forked has the program's name too, but no such memory.
+/// Waits until `count` ranks, processes of `program`, have joined their job, and have mapped memory of it.
+/// With `srun --mpi=pmi2` the other ranks would wait for ever for a rank that was killed earlier. A process
+/// that a rank has just forked has the program's name too, but no such memory.
 pub fn wait_for_joined(run: &Run, count: usize, program: &str) -> Vec<u32> {
     let has_joined = |pid: &u32| {
         std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("memfd:canele-"))

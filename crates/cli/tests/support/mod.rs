@@ -1,6 +1,6 @@
 //! Running the built `canele` command with bounded waits, and finding every process of such a run.
 //!
-//! Each run carries a mark in its environment, which all its processes inherit, however they hide.
+//! The environment of each run has a mark, which all its processes inherit.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -21,10 +21,10 @@ pub mod launchers;
 pub mod pmi;
 pub mod ranks;
 
-/// Far beyond what anything here takes: only a hang reaches it.
+/// A limit far above the time of any test: only a hang reaches it.
 pub const LIMIT: Duration = Duration::from_secs(300);
 
-/// What a run printed and how it ended.
+/// The output of a run, and its exit status.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -87,12 +87,12 @@ pub fn start(args: &[&str]) -> Run {
     start_with(args, &[], b"")
 }
 
-/// Runs `canele ARGS` to its end, which leaves no process.
+/// Runs `canele ARGS` to its end, and checks that no process is left.
 pub fn canele(args: &[&str]) -> Ended {
     start(args).end()
 }
 
-/// `canele run OPTIONS sh -c SCRIPT`.
+/// Runs `canele run OPTIONS sh -c SCRIPT`.
 pub fn shell(options: &[&str], script: &str) -> Ended {
     start_shell(options, script).end()
 }
@@ -109,12 +109,12 @@ impl Run {
         self.child.id()
     }
 
-    /// Waits for the command and asserts that nothing of it is left.
+    /// Waits for the command and asserts that no process of it is left.
     pub fn end(self) -> Ended {
         self.end_within(LIMIT)
     }
 
-    /// The same for what takes long by its nature.
+    /// Waits for a command that takes long, up to `limit`.
     pub fn end_within(mut self, limit: Duration) -> Ended {
         let mut status = None;
         wait_within(limit, "the command's end", || {
@@ -126,7 +126,7 @@ impl Run {
         Ended { status: status.unwrap(), out, error }
     }
 
-    /// All processes of this run but the launcher.
+    /// Returns all processes of this run but the launcher.
     pub fn processes(&self) -> Vec<u32> {
         let mut found = processes_marked(&self.mark);
         found.retain(|pid| *pid != self.pid());
@@ -147,7 +147,7 @@ impl Run {
         found
     }
 
-    /// All processes of this run but the launcher that run `program`.
+    /// Returns all processes of this run but the launcher that run `program`.
     pub fn processes_named(&self, program: &str) -> Vec<u32> {
         let mut found = self.processes();
         found.retain(|pid| {
@@ -158,7 +158,7 @@ impl Run {
     }
 }
 
-/// All processes with this mark in their environment.
+/// Returns all processes with this mark in their environment.
 fn processes_marked(mark: &str) -> Vec<u32> {
     let mark = format!("TEST_MARK={mark}");
     let pids = std::fs::read_dir("/proc").unwrap().flatten();
@@ -188,7 +188,7 @@ pub fn kill(signal: &str, pid: u32) {
     assert!(status.success(), "kill -{signal} {pid}");
 }
 
-/// The letter for a process's state in /proc, `T` for stopped.
+/// Returns the letter for a process's state in /proc, `T` for stopped.
 pub fn state(pid: u32) -> char {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or('-')

@@ -1,4 +1,5 @@
-//! A launcher that speaks PMI-1, as Hydra's does: it starts ranks, lets them exchange values, and tells how each has ended.
+//! A launcher that speaks PMI-1, like Hydra's: it starts ranks, lets them exchange values, and reports their
+//! ends.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -14,7 +15,7 @@ use canele_sys::atomic::{AtomicU32, Ordering};
 
 use super::{processes_marked, wait_within};
 
-/// What the ranks have put, and who waits at the barrier.
+/// The values that ranks have put, and the number of ranks at the barrier.
 #[derive(Default)]
 struct Space {
     state: Mutex<State>,
@@ -26,11 +27,11 @@ struct State {
     values: HashMap<String, String>,
     waiting: usize,
     barriers: usize,
-    /// A rank has asked for the end of all.
+    /// True if a rank has asked for the end of all.
     aborted: bool,
 }
 
-/// Ranks that such a launcher has started.
+/// A job of ranks that such a launcher has started.
 pub struct PmiJob {
     pub ranks: Vec<Child>,
     space: Arc<Space>,
@@ -38,7 +39,7 @@ pub struct PmiJob {
     out: Vec<std::thread::JoinHandle<(String, String)>>,
 }
 
-/// How the ranks have ended, and all that they have printed.
+/// The exit statuses of the ranks, and all their output.
 #[derive(Debug)]
 pub struct PmiEnded {
     pub statuses: Vec<ExitStatus>,
@@ -86,7 +87,7 @@ fn serve(stream: UnixStream, ranks: usize, space: &Space) {
                     (state.waiting, state.barriers) = (0, mine + 1);
                     space.changed.notify_all();
                 }
-                // A rank that has died keeps the others here, until the test has ended them.
+                // A dead rank keeps the others here, until the test has ended them.
                 let timeout = Duration::from_secs(120);
                 let waits = |state: &mut State| state.barriers == mine && !state.aborted;
                 let (state, waited) = space.changed.wait_timeout_while(state, timeout, waits).unwrap();
@@ -96,7 +97,7 @@ fn serve(stream: UnixStream, ranks: usize, space: &Space) {
                 "cmd=barrier_out".to_owned()
             }
             "finalize" => "cmd=finalize_ack".to_owned(),
-            // Launchers kill all ranks; those that wait here are left alone instead.
+            // Other launchers kill all ranks; this one leaves the waiting ranks alone.
             "abort" => {
                 state.aborted = true;
                 space.changed.notify_all();
@@ -120,7 +121,7 @@ pub fn start_ranks(commands: Vec<Vec<String>>, variables: &[(&str, &str)]) -> Pm
         let (ours, theirs) = UnixStream::pair().unwrap();
         let space = space.clone();
         std::thread::spawn(move || serve(ours, size, &space));
-        // Inherited as standard input, which becomes another descriptor there.
+        // The shell inherits the socket as standard input, and moves it to another descriptor.
         let mut child = Command::new("sh")
             .args(["-c", "exec 9<&0 </dev/null; exec \"$@\"", "sh"])
             .args(command)
@@ -140,7 +141,7 @@ pub fn start_ranks(commands: Vec<Vec<String>>, variables: &[(&str, &str)]) -> Pm
     job
 }
 
-/// With the command that was built, first.
+/// Returns a search path with the built command first.
 pub fn path() -> String {
     let command = std::path::Path::new(env!("CARGO_BIN_EXE_canele"));
     format!("{}:{}", command.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default())
@@ -153,12 +154,12 @@ pub fn start_pmi(ranks: usize, command: &[&str], variables: &[(&str, &str)]) -> 
 }
 
 impl PmiJob {
-    /// The processes of this job, and of what stands in for its launcher.
+    /// Returns the processes of this job and of the launcher's stand-in.
     pub fn processes(&self) -> Vec<u32> {
         processes_marked(&self.mark)
     }
 
-    /// Those that run a program of this short name.
+    /// Returns the processes of this job that run a program of this short name.
     pub fn named(&self, name: &str) -> Vec<u32> {
         let mut found = self.processes();
         found.retain(|pid| {
@@ -167,12 +168,12 @@ impl PmiJob {
         found
     }
 
-    /// How many ranks wait at a barrier.
+    /// Returns the number of ranks at a barrier.
     pub fn waiting(&self) -> usize {
         self.space.state.lock().unwrap().waiting
     }
 
-    /// Waits for the ends of all ranks, after which no process is left.
+    /// Waits for the ends of all ranks, and checks that no process is left.
     pub fn end(mut self) -> PmiEnded {
         let limit = Duration::from_secs(60);
         let mut statuses = vec![None; self.ranks.len()];

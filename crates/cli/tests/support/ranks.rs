@@ -1,4 +1,5 @@
-//! Jobs of the test program `fault` (`examples/fault`), their ranks' processes, and what a job may not leave behind.
+//! Jobs of the test program `fault` (`examples/fault`), their ranks' processes, and files that a job may not
+//! leave behind.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -7,19 +8,19 @@ use std::time::Duration;
 
 use super::{Ended, Run, start_with};
 
-/// The program; built by `cargo test` beside the command.
+/// Returns the path of the program, which `cargo test` builds beside the command.
 pub fn program() -> String {
     example("fault")
 }
 
-/// Any of the examples of this crate.
+/// Returns the path of an example of this crate.
 pub fn example(name: &str) -> String {
     let path = Path::new(env!("CARGO_BIN_EXE_canele")).with_file_name("examples").join(name);
     assert!(path.exists(), "{} is missing: cargo build --examples", path.display());
     path.to_str().unwrap().to_owned()
 }
 
-/// A job of `fault`, whose temporary files would lie in a folder of its own.
+/// A job of `fault`, with a folder of its own for temporary files.
 pub struct FaultJob {
     pub run: Run,
     folder: PathBuf,
@@ -28,7 +29,7 @@ pub struct FaultJob {
 /// Starts `canele run OPTIONS fault WORDS` with `variables` in its environment.
 pub fn start_job(options: &[&str], words: &[&str], variables: &[(&str, &str)]) -> FaultJob {
     let program = program();
-    // Should the test give up, the job does too, later.
+    // If the test gives up, the job ends too, later.
     let args = [&["run", "--timeout", "1000"], options, &[program.as_str()], words].concat();
     let folder = temporary_folder();
     let mut all = vec![("TMPDIR", folder.to_str().unwrap())];
@@ -36,14 +37,14 @@ pub fn start_job(options: &[&str], words: &[&str], variables: &[(&str, &str)]) -
     FaultJob { run: start_with(&args, &all, b""), folder }
 }
 
-/// Runs such a job to its end, which must be a success without a word of complaint.
+/// Runs such a job to its end, and checks that it succeeds and prints no error.
 pub fn succeeds(options: &[&str], words: &[&str], variables: &[(&str, &str)]) -> Ended {
     let ended = start_job(options, words, variables).end();
     assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{options:?} {words:?}");
     ended
 }
 
-/// A new empty folder.
+/// Returns a new empty folder.
 pub fn temporary_folder() -> PathBuf {
     use canele_sys::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -58,7 +59,7 @@ impl FaultJob {
         self.end_within(Duration::from_secs(60))
     }
 
-    /// Waits for the end, after which there is no process, socket or file of the job.
+    /// Waits for the end, and checks that no process, socket or file of the job is left.
     pub fn end_within(self, limit: Duration) -> Ended {
         let launcher = self.run.pid();
         let ended = self.run.end_within(limit);
@@ -74,7 +75,7 @@ impl FaultJob {
         ended
     }
 
-    /// The process of a rank, if its program runs.
+    /// Returns the process of a rank, if its program runs.
     pub fn rank(&self, rank: u32) -> Option<u32> {
         let entry = format!("CANELE_RANK={rank}");
         self.run.processes().into_iter().find(|pid| {
@@ -84,7 +85,7 @@ impl FaultJob {
         })
     }
 
-    /// The same, waiting until it runs.
+    /// Waits until the program of a rank runs, and returns its process.
     pub fn wait_for_rank(&self, rank: u32) -> u32 {
         let mut found = None;
         super::wait_until(&format!("rank {rank}"), || {
@@ -95,7 +96,7 @@ impl FaultJob {
     }
 }
 
-/// A number from the environment for longer runs, for example `FAULT_KILLS=1000`.
+/// Returns a number from the environment for longer runs, for example `FAULT_KILLS=1000`.
 pub fn setting(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))

@@ -88,6 +88,6 @@ int main(int count, char **words)
     if (*words == NULL || words[1] == NULL)
         return 98;
     execv(words[1], words + 1);
-    /* One that is not allowed to execute it says so by itself. */
+    /* The program reports it itself if it may not execute the other one. */
     return 97;
 }

@@ -15,7 +15,7 @@ pub(crate) fn barrier(s: &mut ScheduleDraft<'_>, seat: Seat) {
     allreduce(s, seat, Span::NOTHING, Span::NOTHING);
 }
 
-/// Broadcasts within the other group and the root.
+/// Broadcasts from the root to the other group.
 pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: Root, data: Span) {
     let Some((group, own)) = with_root(s, seat, root) else { return };
     short::broadcast(s, group, own, data);

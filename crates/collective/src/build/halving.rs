@@ -6,8 +6,8 @@
 //!   rank 0: blocks 0 1 2 3 ──▶ 0 1 ──▶ 0      round 1: with the rank 2 further on or back, each its half
 //!   rank 1: blocks 0 1 2 3 ──▶ 0 1 ──▶ 1      round 2: with the rank 1 further on or back
 //! ```
-//! With more ranks than the largest power of two, each second one of the first is represented by the rank
-//! behind it. Operands change places.
+//! With more ranks than the largest power of two, some of the first ranks are represented by the rank behind
+//! each of them. Operands change places.
 
 use crate::choose::Seat;
 use crate::schedule::{ScheduleDraft, Span};

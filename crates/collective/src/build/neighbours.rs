@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use crate::schedule::ScheduleDraft;
 use crate::spec::Block;
 
-/// Exchanges all messages at once, but for those to or from one rank, which take a round each. The `n`th of a
-/// pair is in round `n` at both ends, so that each meets its own. No rank waits for a later message of
-/// another one.
+/// Exchanges all messages at once, except that several messages to or from one rank take a round each. The
+/// `n`th message of a pair is in round `n` at both ends. No rank waits for a later message of another one.
 pub(crate) fn exchange(s: &mut ScheduleDraft<'_>, sends: &[(u32, Block)], receives: &[(u32, Block)]) {
     let (sends, receives) = (turns(sends), turns(receives));
     for turn in 0..sends.len().max(receives.len()) {
@@ -21,8 +20,8 @@ pub(crate) fn exchange(s: &mut ScheduleDraft<'_>, sends: &[(u32, Block)], receiv
     }
 }
 
-/// Puts each message into the turn that counts the messages of its peer before it. One without bytes has
-/// none.
+/// Puts each message into the turn that counts the messages of its peer before it. A message without bytes
+/// has no turn.
 fn turns(list: &[(u32, Block)]) -> Vec<Vec<(u32, Block)>> {
     let (mut turns, mut before) = (Vec::<Vec<_>>::new(), HashMap::<u32, usize>::new());
     for (peer, block) in list.iter().filter(|(_, block)| block.len > 0) {

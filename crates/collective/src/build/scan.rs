@@ -24,8 +24,8 @@ pub(crate) fn inclusive(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, resu
     }
 }
 
-/// Scan without the own input: received sums are reduced with the sum to be handed on, and without the own
-/// input as the result.
+/// Scan without the own input: a received sum is reduced into the sum to be handed on, and into the result,
+/// which does not have the own input.
 pub(crate) fn exclusive(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: Span) {
     let have = s.scratch(input.len);
     s.round().copy(input, have);

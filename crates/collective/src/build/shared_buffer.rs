@@ -4,8 +4,8 @@
 //!
 //! A long block is published in parts, in the two halves of a shared buffer by turns. Ranks fetch one half
 //! while the other one is written. If ranks have processors, the data of a single publisher is cut into
-//! several pieces. It waits for no reader while the shared buffer has room. No rank waits for the readers of
-//! the last part: the shared buffer counts them (`shared_buffers`).
+//! several pieces. The publisher waits for no reader while its shared buffer has room. No rank waits for the
+//! readers of the last part: the shared buffer counts them (`shared_buffers`).
 
 mod pieces;
 mod turns;
@@ -43,13 +43,13 @@ struct MemberBuffers {
 }
 
 impl MemberBuffers {
-    /// Makes those of the others, to read from.
+    /// Makes the names of the other members' shared buffers, to read from.
     fn of_others(s: &mut ScheduleDraft<'_>, seat: Seat) -> Self {
         let names = s.scratch(NAME * seat.ranks).split(vec![NAME; seat.ranks]);
         Self { names, seat, are_known: false, through: None, aside: None }
     }
 
-    /// Makes those of all, to publish on, too.
+    /// Makes the names of all members' shared buffers, and opens this rank's own to publish in.
     fn open(s: &mut ScheduleDraft<'_>, seat: Seat) -> Self {
         let shared_buffers = Self::of_others(s, seat);
         s.shared_buffer(SharedBufferNeed {
@@ -147,8 +147,8 @@ pub(crate) fn allgather(s: &mut ScheduleDraft<'_>, seat: Seat, mine: Span, all: 
     shared_buffers.close(s);
 }
 
-/// Publishes the blocks of each rank for others, of one length, and fetches those for this one. The same
-/// blocks may be both.
+/// Publishes the blocks of each rank for others, of one length, and fetches those for this one. Both may be
+/// the same blocks.
 pub(crate) fn alltoall(s: &mut ScheduleDraft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     let mut shared_buffers = MemberBuffers::open(s, seat);
     s.copy(from[seat.me], into[seat.me]);

@@ -109,7 +109,8 @@ fn join(s: &mut ScheduleDraft<'_>, partner: usize, me: usize, input: Span, have:
     }
 }
 
-/// Burst: each rank sends each other its block at once, and reduces the received ones in the order of ranks.
+/// Burst: each rank sends all other ranks their blocks at once, and reduces the received ones in the order of
+/// ranks.
 pub(crate) fn reduce_scatter(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
     slices::reduce_scatter(s, seat, input, lens, (mine, usize::MAX));
 }

@@ -37,8 +37,8 @@ fn lengths(len: usize, slices: usize, unit: usize) -> Vec<usize> {
     (0..slices).map(|n| start(n + 1) - start(n)).collect()
 }
 
-/// Burst: each rank sends each other its block at once, and reduces the received ones in the order of ranks.
-/// It takes at most `part` bytes of each block at a time.
+/// Burst: each rank sends all other ranks their blocks at once, and reduces the received ones in the order of
+/// ranks. It takes at most `part` bytes of each block at a time.
 pub(crate) fn reduce_scatter(
     s: &mut ScheduleDraft<'_>,
     seat: Seat,

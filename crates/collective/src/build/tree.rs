@@ -51,8 +51,8 @@ impl Tree {
     }
 }
 
-/// The places of the blocks of subtrees: at the root with those of all ranks, elsewhere in scratch, by
-/// places.
+/// The places of the blocks of a subtree: at the root among those of all ranks, elsewhere in scratch, in the
+/// order of the tree.
 enum Held<'s> {
     All(&'s [Span]),
     Subtree { first: usize, blocks: Vec<Span> },

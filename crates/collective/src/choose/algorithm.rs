@@ -14,7 +14,7 @@ pub enum Algorithm {
     Tree,
     /// Distances 1, 2, 4 …: each rank learns of twice as many in each round.
     Doubling,
-    /// Each rank sends each other its block at once.
+    /// Each rank sends all other ranks their blocks at once.
     Burst,
     /// Each block, or piece of a vector, goes from neighbour to neighbour.
     Ring,
@@ -121,7 +121,7 @@ impl Algorithm {
         }
     }
 
-    /// Returns true if it can carry out such a call; `is_even` if this rank knows all its blocks.
+    /// Returns true if it can carry out such a call; `is_even` is true if this rank knows all its blocks.
     pub(super) fn can_carry_out(self, seat: Seat, shape: Shape, is_even: bool) -> bool {
         let reduces = !matches!(
             shape.operation,

@@ -17,23 +17,23 @@ const LOOK_UP_NS: f64 = 150.0;
 pub struct CollectiveCosts {
     /// The number of processors that do the work of all members, if these share them.
     pub(super) processors: f64,
-    /// The way of a message, in a round of its own.
+    /// The time of a message on its way, in a round of its own.
     pub(super) round_ns: f64,
     /// The turn of one more process on a processor.
     pub(super) turn_ns: f64,
-    /// One end of one more message. The peer is a single one between own caches, one of few, whose lines
-    /// stay in the nearest cache, or one of many.
+    /// The time of one end of one more message, in three cases. The peer is the only one and has caches of
+    /// its own; it is one of few, whose lines stay in the nearest cache; or it is one of many.
     pub(super) message_ns: [f64; 3],
-    /// A byte that is copied at one end of a message, if caches hold all bytes under way. Otherwise one
-    /// through a single ring, and one through those of all peers by turns.
+    /// The time of a byte that is copied at one end of a message: if caches hold all bytes under way (near);
+    /// otherwise through a single ring (far), or through the rings of all peers by turns (scattered).
     pub(super) near_copy_ns: f64,
     pub(super) far_copy_ns: f64,
     pub(super) scattered_copy_ns: f64,
     /// The host whose processors do the work; `None` between hosts.
     pub(super) host: Option<HostProfile>,
-    /// A byte that is reduced, of operands in the nearest cache.
+    /// The time of a byte that is reduced, of operands in the nearest cache.
     pub(super) reduce_ns: f64,
-    /// A shared buffer, for each of its readers: its name is looked up, and its word counts.
+    /// The time of a shared buffer for each of its readers: its name is looked up, and its word is counted.
     pub(super) publish_ns: f64,
 }
 
@@ -62,15 +62,15 @@ impl CollectiveCosts {
             message_ns: [packet_ns; 3],
             near_copy_ns: copy_ns,
             far_copy_ns: copy_ns,
-            // A network has no rings of ours that could leave the caches.
+            // A network has no rings in memory that could leave the caches.
             scattered_copy_ns: copy_ns,
             host: None,
             ..Self::of(&HostProfile::SHARED_CACHES, 1)
         }
     }
 
-    /// Returns costs of which `share` is that of `others`, over a port that `at_once` ranks use. Each byte of
-    /// the rest counts at `ends` ends.
+    /// Returns these costs mixed with those of `others`, which have the part `share`. Bytes at the costs of
+    /// `others` pass a port that `at_once` ranks use. Each other byte counts at `ends` ends.
     pub(super) fn mixed(&self, others: &Self, share: f64, (at_once, ends): (f64, f64)) -> Self {
         let of = |own: f64, other: f64| own + (other - own) * share;
         let of_bytes = |own: f64, other: f64| of(own * ends, other * at_once);

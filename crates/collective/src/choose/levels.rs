@@ -14,7 +14,7 @@ pub struct HostLevels {
     hosts: usize,
     /// The number of members of the largest host.
     most: usize,
-    /// True if all hosts have as many.
+    /// True if all hosts have the same number of members.
     pub(super) is_even: bool,
     /// True if the members of each host follow each other.
     pub(super) are_in_blocks: bool,
@@ -39,9 +39,9 @@ impl HostLevels {
                 // A message crosses between hosts if its peer is on another host.
                 let others = (seat.ranks - 1).max(1) as f64;
                 let crossing = (seat.ranks - self.most) as f64 / others;
-                // All ranks of a host share its port, but for the root's, which is the busiest in any case.
-                // On a network a byte that goes one way counts as at both ends. So a root that alone meets
-                // all others pays half of that for one of its own host.
+                // All ranks of a host share its port. In a gather or scatter the root's port is the busiest
+                // in any case. On a network a byte that goes one way counts at both ends, so a byte inside
+                // the root's host counts half in the flat algorithm.
                 let (at_once, ends) = match (shape.operation, algorithm) {
                     (Operation::Gather(_) | Operation::Scatter(_), Algorithm::Flat) => (1, 0.5),
                     (Operation::Gather(_) | Operation::Scatter(_), _) => (1, 1.0),

@@ -206,7 +206,8 @@ impl Members {
         };
         let reduced = if self.reduces() { others * come } else { 0.0 };
         let once = match self.shape.operation {
-            // The root alone copies, or each of the others its block; the root's memory is that of all.
+            // Either the root copies all blocks, or each other rank copies its own. The root's memory holds
+            // all of them.
             Gather(_) if self.has_own_caches() => SingleCopies {
                 message: bytes,
                 received: Share { busiest: others * bytes, all: others * bytes },
@@ -315,8 +316,8 @@ impl Members {
         }
     }
 
-    /// Returns the load of bursts of slices: one reduces them and one hands them to all; or all go to the
-    /// root, or from it.
+    /// Returns the load of bursts of slices. One burst brings slices to their owners, and another one hands
+    /// the results to all; or all slices come from the root, or go to it.
     fn slices(&self) -> Load {
         use Operation::*;
         let Self { n, others, bytes, .. } = *self;
@@ -324,8 +325,8 @@ impl Members {
         let owners = if self.reduces() { n } else { others };
         let (slice, peers) = (bytes / owners, owners - 1.0);
         let parts = if self.reduces() { (slice / self.part()).ceil().max(1.0) } else { 1.0 };
-        // The bursts by parts and by slices of those whose messages are parts; and the messages that the root
-        // sends or receives.
+        // The number of bursts, each of parts or of whole slices; the number of slices that a rank exchanges
+        // with each peer; and the messages that the root sends or receives.
         let (bursts, whole, root) = match self.shape.operation {
             Allreduce => (parts + 1.0, 2.0, 0.0),
             Scan | Exscan => (2.0, 2.0, 0.0),

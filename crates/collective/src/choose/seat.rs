@@ -4,7 +4,7 @@ use super::estimate::estimate_ns;
 use super::{Algorithm, CollectiveCosts, HostLevels};
 use crate::spec::{Operation, Shape};
 
-/// The place of a schedule.
+/// The place of a member in a collective, and the conditions there.
 #[derive(Clone, Copy, Debug)]
 pub struct Seat {
     /// This rank's number.
@@ -100,8 +100,8 @@ impl Seat {
         })
     }
 
-    /// Returns the candidate with the smallest estimate, the first of several; `is_even` if all members know
-    /// the lengths of all blocks.
+    /// Returns the candidate with the smallest estimate, the first of several; `is_even` is true if all
+    /// members know the lengths of all blocks.
     pub(super) fn choose_of(self, shape: Shape, is_even: bool) -> Algorithm {
         if let Some(forced) = self.able(shape, is_even).find(|one| Some(one.algorithm) == self.forced) {
             return forced.algorithm;

@@ -46,7 +46,8 @@ pub enum Op {
 }
 
 impl Op {
-    /// Returns what combines these elements, if the operation is defined for them. Buffers need not be aligned.
+    /// Returns the function that combines these elements, if the operation is defined for them. Buffers need
+    /// not be aligned.
     pub fn kernel(self, element: Element) -> Option<Kernel> {
         table::kernel(self, element)
     }
@@ -56,7 +57,7 @@ impl Op {
 /// first. Both have the same length, of whole elements.
 pub type Kernel = fn(&mut [u8], &[u8], bool);
 
-/// Does this with captured state.
+/// A [`Kernel`] with captured state.
 pub type SharedKernel = dyn Fn(&mut [u8], &[u8], bool) + Send + Sync;
 
 /// The reduction of the elements of a call.
@@ -94,8 +95,8 @@ impl Reduction {
     /// Makes the reduction of numbers `T` by `op`.
     ///
     /// # Panics
-    /// Panics if the operation is not defined for them: bits and truth of floating-point numbers, and places,
-    /// which need pairs.
+    /// Panics if the operation is not defined for them: bit and logical operations on floating-point numbers,
+    /// and `MinLoc` and `MaxLoc`, which need pairs.
     pub fn of<T: Number>(op: Op) -> Self {
         let kernel = op.kernel(T::ELEMENT);
         kernel.unwrap_or_else(|| panic!("{op:?} is not defined for {}", T::ELEMENT.name())).into()

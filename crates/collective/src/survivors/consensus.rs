@@ -66,7 +66,7 @@ pub struct Consensus {
 /// One agreement.
 #[derive(Default)]
 struct Instance {
-    /// The contribution of the program; `None` until it has called it.
+    /// The contribution of the program; `None` until the program takes part.
     mine: Option<Mine>,
     /// The votes for this rank as the coordinator.
     votes: BTreeMap<Rank, Contribution>,
@@ -98,7 +98,7 @@ impl Consensus {
         }
     }
 
-    /// Starts an agreement among `members`, of which this rank is one; all give as many words.
+    /// Starts an agreement among `members`, of which this rank is one; all give equally many words.
     pub fn start(&mut self, name: Name, members: Arc<[Rank]>, contribution: Contribution) {
         self.all.entry(name).or_default().mine = Some(Mine { members, contribution });
         self.go_on(name);
@@ -123,7 +123,7 @@ impl Consensus {
             Message::Decided(name, decision) => {
                 let Some(instance) = self.all.get_mut(&name).filter(|instance| instance.mine.is_some())
                 else {
-                    // It was forgotten here, because all have it.
+                    // The agreement was forgotten here, because all have its decision.
                     return self.outgoing.push_back((from, Message::Done(name)));
                 };
                 instance.have.insert(from);

@@ -1,9 +1,9 @@
 //! The spread of a revocation to all members of a group, though members that spread it may die.
 //!
 //! The revoking rank informs all members. A member that learns of it remembers its informant. If that one
-//! dies, it may have informed only some, so the member informs all itself. A group costs one message for each
-//! member, and as many again for each that dies amid them. The state of a group is kept until its flow is
-//! given back.
+//! dies, it may have informed only some, so the member informs all itself. A revocation costs one message for
+//! each member, and as many again for each informant that dies meanwhile. The state of a group is kept until
+//! its flow is given back.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use canele_sys::ids::{FlowId, Rank};
 
 use super::message::Message;
 
-/// The most groups that are kept before they are known here.
+/// The most kept reports about groups that are not known here yet.
 const MOST_EARLY: usize = 1 << 16;
 
 /// The groups of one rank that are revoked.
@@ -32,7 +32,7 @@ struct Revoked {
 }
 
 impl Revocations {
-    /// Makes those of rank `me`.
+    /// Makes the state of rank `me`, on which no group is revoked.
     pub fn new(me: Rank) -> Self {
         let (gone, revoked, early) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         Self { me, gone, revoked, early, outgoing: VecDeque::new() }
@@ -48,11 +48,11 @@ impl Revocations {
     }
 
     /// Handles the report of another rank that a group is revoked. `members` are those of the group with that
-    /// flow here, if there is one. Returns true if it was not known.
+    /// flow here, if there is one. Returns true if the revocation is new here.
     pub fn handle_message(&mut self, from: Rank, flow: FlowId, members: Option<&Arc<[Rank]>>) -> bool {
         match members {
             Some(members) if members.contains(&from) => self.add_from(flow, members, from),
-            // Another group with the same flow, which this rank is not in any more.
+            // The message is about another group with the same flow, which this rank has left.
             Some(_) => false,
             None => {
                 if self.early.len() < MOST_EARLY && !self.revoked.contains_key(&flow) {
@@ -95,7 +95,7 @@ impl Revocations {
         self.revoked.contains_key(&flow)
     }
 
-    /// Forgets a group that is gone: its flow may be another group's from now on.
+    /// Forgets a group that this rank has left: its flow may be another group's from now on.
     pub fn forget(&mut self, flow: FlowId) {
         self.revoked.remove(&flow);
     }

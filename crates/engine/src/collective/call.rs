@@ -20,7 +20,7 @@ use crate::lane::awaited::Awaited;
 /// The way in which a collective is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallMode {
-    /// A thread waits inside until its end.
+    /// The calling thread waits until the end.
     Blocking,
     /// The calling thread goes on.
     NonBlocking,
@@ -83,8 +83,7 @@ impl Engine {
         self.collective_of(flow, spec, reduction, buffers)
     }
 
-    /// Carries out `spec` among any team, with messages on any flow that have the tags from `tag` on: one for
-    /// each call.
+    /// Carries out `spec` among any team, with messages on any flow that all have the tag `tag`.
     ///
     /// # Errors
     /// Those of [`Engine::collective`].

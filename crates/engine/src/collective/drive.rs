@@ -63,7 +63,8 @@ impl Engine {
             if idle >= looks {
                 idle = 0;
                 idle_passes += 1;
-                // A call that never sleeps waits elsewhere, too, where its wait is published.
+                // A call that never sleeps also goes on to a wait with requests, which publishes that the
+                // thread waits.
                 long |= idle_passes == LONG_WAIT;
                 core.pass();
                 core.watch_launcher();

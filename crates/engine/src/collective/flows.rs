@@ -17,7 +17,7 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::lanes::WantedLane;
 
-/// The bit, beyond those of lanes, that a member sets for a flow on each of them.
+/// The bit, beyond those of lanes, by which a member asks for a flow on each lane.
 const EACH: u64 = 1 << 32;
 
 /// The most passes that take waiting packets before a flow is used anew.
@@ -33,7 +33,7 @@ impl Engine {
         self.create_flow_for(self, parent)
     }
 
-    /// Makes such a flow on a lane of its members that may be another one, or on each of several. Lanes are
+    /// Does [`Engine::create_flow`] on another lane of the members, or on each of several lanes. Lanes are
     /// opened if need be. Returns this rank's lanes, at least one, each with its flow.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Engine {
     }
 
     /// Returns true if all members of the flow of collectives `parent`, which all call this, want their flows
-    /// on lanes. No rank asks if no rank can have several.
+    /// on lanes. If no rank can have several lanes, the answer costs no message.
     ///
     /// # Errors
     /// Those of [`Engine::collective`].
@@ -84,7 +84,7 @@ impl Engine {
         parent: FlowId,
         wanted: Option<WantedLane>,
     ) -> Result<(u8, u64), Error> {
-        // Counted in every case, so that members that want different lanes count alike.
+        // The lane is counted in every case, so that members that want different lanes count alike.
         let next = self.next_lane(parent)?;
         let most = self.most_lanes();
         let (lanes, each) = match wanted {
@@ -156,7 +156,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the collectives of a flow those of a team, beginning anew.
+    /// Gives the collectives of a flow a team, and counts them anew.
     ///
     /// # Errors
     /// The job does not have a member; the job is over.
@@ -164,7 +164,7 @@ impl Engine {
         self.change_team(flow, team, true)
     }
 
-    /// Names the team without a new beginning: the collectives that were called on the flow count on.
+    /// Gives the collectives of a flow a team, and keeps the count of those called before.
     ///
     /// # Errors
     /// Those of [`Engine::set_team`].
@@ -221,7 +221,7 @@ impl Engine {
         let mut first = FIRST_PAIR;
         loop {
             let mut agreed = [0; WINDOW];
-            // No member is inside any more when the conjunction begins.
+            // The lock is free again before the conjunction begins.
             let free = self.lock()?.collectives.pairs.window(first)?;
             conjunction_by(&mut all, &free, &mut agreed)?;
             let begin = first / WINDOW_PAIRS * WINDOW_PAIRS;

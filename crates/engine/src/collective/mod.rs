@@ -59,7 +59,7 @@ enum Slot {
 /// The state of one flow's collectives.
 pub(crate) struct State {
     calls: Calls,
-    /// The calls that are only started: programs count the two kinds apart.
+    /// The non-blocking calls, counted apart: their order among the blocking ones does not matter.
     started: Calls,
     /// The number of flows that its members made from this one.
     children: u32,

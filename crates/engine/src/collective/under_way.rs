@@ -39,7 +39,7 @@ struct Running {
     request: CollectiveRequest,
     liveness: MemberLiveness,
     tag: Tag,
-    /// Its operation, in a word.
+    /// The name of its operation.
     operation: &'static str,
     /// The agreement that makes further requests, if there is more than one.
     agreement: Option<Agreement>,
@@ -53,9 +53,9 @@ struct Running {
 }
 
 impl Engine {
-    /// Starts a collective in memory that lasts until its end, for which [`Engine::test`] and
-    /// [`Engine::wait`] look. Several may be under way on a flow. All members start theirs in the same order;
-    /// blocking ones between do not matter.
+    /// Starts a collective in memory that lasts until its end; [`Engine::test`] and [`Engine::wait`] complete
+    /// it. Several may be under way on a flow. All members start their non-blocking collectives in the same
+    /// order; blocking ones between them do not matter.
     ///
     /// # Errors
     /// A root or neighbour does not exist; lists of the wrong length; the job is over. Later failures are
@@ -80,7 +80,7 @@ impl Engine {
         Ok(self.run_on(core, request, (tag, spec.operation(), span), liveness))
     }
 
-    /// Starts a collective that was made ready on the same flow, and whose last start has ended.
+    /// Starts a plan that [`Engine::plan`] made on the same flow, and whose last start has ended.
     ///
     /// # Errors
     /// The job is over. Later failures are reported at its end.
@@ -115,7 +115,7 @@ impl Engine {
 }
 
 impl Running {
-    /// Makes one that is still to begin.
+    /// Makes a collective that is still to begin.
     fn new(
         request: CollectiveRequest,
         liveness: MemberLiveness,
@@ -231,7 +231,7 @@ impl Collectives {
         place.map(|place| *place = Some(completion)).is_some()
     }
 
-    /// Returns a collective under way, and its operation in a word.
+    /// Returns a collective under way, and the name of its operation.
     pub fn under_way(&self, key: Key) -> Option<(&CollectiveRequest, &'static str)> {
         let (_, running) = self.under_way.running.iter().find(|(other, _)| *other == key)?;
         Some((&running.request, running.operation))
@@ -259,7 +259,7 @@ impl Collectives {
             true
         });
         if any_ended {
-            // A waiter may wait for it.
+            // A thread may wait for a collective that has ended.
             lane.waiters.wake_all_after_pass();
         }
         any_ended

@@ -24,7 +24,7 @@ use crate::lane::Lane;
 /// Passes between two looks for new connections: while nothing moves, and while something does.
 const IDLE_PASSES: u32 = 16;
 const BUSY_PASSES: u32 = 1024;
-/// The number of idle passes in a row that count as a sleep for peers that wait for acknowledgements.
+/// The number of idle passes in a row after which acknowledgements are sent, as before a sleep.
 const LONG_IDLE_PASSES: u32 = 4096;
 /// The delay before a link is tried again: after the first failure, and at most.
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
@@ -34,11 +34,13 @@ const SILENCE_LIMIT: Duration = Duration::from_millis(400);
 const SILENCE_LIMIT_OF_LAST_LINK: Duration = Duration::from_secs(2);
 /// The interval at which links are checked for silence while packets are under way.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// The time after which an attempt to restore a lost link begins anew: its packets went into the cut.
+/// The time after which an attempt to restore a lost link begins anew: the network may have dropped its
+/// packets.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time without any link after which a peer counts as unreachable: one that was reached before, and one
-/// that never was. Both are retried meanwhile: the peer may be connecting to this rank, or have finished.
-/// Together with the time after which a link is given up, here or by the kernel, it is less than ten seconds.
+/// that never was. Both are retried meanwhile: the peer may be connecting to this rank, or have finished. The
+/// first time stays below ten seconds together with the time after which a link is given up, here or by the
+/// kernel.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(6);
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(12);
 
@@ -97,8 +99,8 @@ impl Connections {
         self.attempts.iter().map(|(link, attempt)| (*link, attempt.last_failure.as_str()))
     }
 
-    /// Returns the longest time for which a thread may sleep before work is due here; `waiting` if packets
-    /// are under way that may be lost.
+    /// Returns the longest time for which a thread may sleep before work is due here; `waiting` is true if
+    /// packets are under way that may be lost.
     pub fn longest_sleep(&self, now: Instant, waiting: bool) -> Option<Duration> {
         let again = self
             .attempts
@@ -160,7 +162,7 @@ impl Connections {
     pub fn tend(&mut self, lane: &mut Lane, job: &JobInfo, moved: bool) -> bool {
         self.passes = self.passes.wrapping_add(1);
         self.idle = if moved { 0 } else { self.idle.saturating_add(1) };
-        // A rank that never sleeps would owe acknowledgements for ever.
+        // Without this, a rank that never sleeps would owe acknowledgements for ever.
         if self.idle == LONG_IDLE_PASSES {
             lane.rails.send_pending();
         }
@@ -179,7 +181,7 @@ impl Connections {
             any = true;
             self.handle_failed(lane, link, why);
         }
-        // Now and then also while other work never ends.
+        // These checks also run now and then while other work never ends.
         let due = !moved || self.passes.is_multiple_of(BUSY_PASSES);
         if due {
             let now = Instant::now();
@@ -187,14 +189,14 @@ impl Connections {
             any |= self.close_silent(lane, now);
         }
         if any {
-            // A waiter may wait for a link.
+            // A thread may wait for a link.
             lane.waiters.wake_all_after_pass();
         }
         any
     }
 
-    /// Informs the protocols of links that were made; returns true if there was one. They know a link before
-    /// packets are received from it: otherwise they could not report the link's progress later.
+    /// Informs the protocols of links that were made; returns true if there was one. They must know a link
+    /// before packets are received from it: otherwise they could not report the link's progress later.
     pub fn open_links(&mut self, lane: &mut Lane) -> bool {
         let mut any = false;
         while let Some(link) = lane.rails.take_opened() {
@@ -206,7 +208,7 @@ impl Connections {
             lane.proto.link_opened(&lane.rails, link.peer(), link);
         }
         if any {
-            // A waiter may wait for a link.
+            // A thread may wait for a link.
             lane.waiters.wake_all_after_pass();
         }
         any
@@ -239,7 +241,7 @@ impl Connections {
     }
 
     /// Makes the attempts that are due; gives up peers that were without a link for too long. Returns true if
-    /// there was one.
+    /// a peer was given up.
     pub(super) fn retry(&mut self, lane: &mut Lane, job: &JobInfo, now: Instant) -> bool {
         let Lane { rails, proto, .. } = lane;
         // An open link is not begun anew, which would lose the packets on it.

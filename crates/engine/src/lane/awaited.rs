@@ -127,7 +127,7 @@ impl<'a> Waiting<'a> {
 }
 
 impl Awaited<'_> {
-    /// Describes it by the present state of the protocols.
+    /// Describes the wait by the present state of the protocols.
     fn describe(self, core: &Core) -> ThreadWait {
         let mut left_out = 0;
         let operations = match self {

@@ -100,8 +100,8 @@ fn spin_briefly<T>(
 }
 
 /// Looks between a few yields, if ranks share processors: most often the source only needs one to send the
-/// message. Posting a receive and making passes takes three times as long. It holds the lock, so it ends as
-/// soon as another thread wants that.
+/// message. Posting a receive and making passes takes three times as long. The loop holds the lock, so it
+/// ends as soon as another thread wants the lock.
 #[inline(never)]
 fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> Received<T>) -> Received<T> {
     let yields = guard.lane.wait_policy.yields_of_call();

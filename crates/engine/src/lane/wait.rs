@@ -17,7 +17,7 @@ use crate::lanes::LaneSet;
 use crate::membership::launcher_watch;
 
 impl Engine {
-    /// Makes progress until `ready` returns a value, which is the one `awaited`.
+    /// Makes progress until `ready` returns a value; `awaited` describes the event that the thread waits for.
     pub(crate) fn wait_for<'a, T>(
         &'a self,
         core: Locked<'a>,
@@ -163,7 +163,7 @@ impl Engine {
         core
     }
 
-    /// Gives the processor to another process; returns how long it had it.
+    /// Gives the processor to another process; returns how long that process had it.
     fn yield_processor<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, Duration) {
         core.lane.counts.count_yield();
         drop(core);
@@ -202,7 +202,7 @@ impl Engine {
     /// so that it may not sleep.
     pub(crate) fn begin_sleep(&self, core: &mut Core) -> bool {
         if let Some(other) = core.lane.waiters.other_sleeper.take() {
-            // It leaves this lane to this thread.
+            // The woken thread leaves this lane to this one.
             self.numbered_lane(other).waker.wake();
         }
         if let Armed::Work = core.lane.rails.arm() {
@@ -229,7 +229,8 @@ impl Engine {
         core
     }
 
-    /// Lets another thread take the lock, which waits behind this one if it has to wait, and takes it again.
+    /// Releases the lock for a moment, so that another thread can take it. If that thread has to wait, this
+    /// one stays the progress owner.
     fn paused<'a>(&'a self, mut core: Locked<'a>) -> Locked<'a> {
         core.lane.waiters.has_progress_owner = true;
         let mut core = core.pause().expect("a thread of this process has held the lock before");
@@ -283,8 +284,8 @@ impl Engine {
         if let Some(outcome) = outcome {
             return (core, outcome, false);
         }
-        // If it is too late to withdraw, data is moving and the end is near; a receiver that is asked answers
-        // with a pass.
+        // If it is too late to withdraw, data is moving and the end is near. A receiver that is asked answers
+        // in its next pass.
         let withdrawn = core.lane.proto.cancel(id) != Cancel::TooLate;
         let (core, outcome) = self.wait_before(core, None, Awaited::Request(id), take);
         let outcome = outcome.expect("a wait without a deadline ends with its request");

@@ -21,7 +21,7 @@ const SLICE: Duration = Duration::from_millis(1);
 /// The most yields of a call, if ranks share processors, before it sleeps.
 const CALL_YIELDS: u32 = 4;
 
-/// Number of waits without a yield after such a one.
+/// Number of waits without a yield after a yield that took a time slice.
 const WAITS_WITHOUT_YIELD: u32 = 256;
 
 /// Number of polls in a row that find nothing before one gives the processor away. They take about twenty
@@ -53,7 +53,7 @@ impl WaitPolicy {
         self.yields = tunables.yields;
     }
 
-    /// Makes the policy of a rank; `oversubscribed` if its host has more ranks than processors.
+    /// Makes the policy of a rank; `oversubscribed` is true if its host has more ranks than processors.
     pub fn new(tunables: &Tunables, oversubscribed: bool) -> Self {
         Self {
             wait: tunables.wait,
@@ -134,7 +134,8 @@ pub(crate) struct Backoff {
     spin: Duration,
     yields: u32,
     since: Option<Instant>,
-    /// The time of the last look at the clock, and the time up to then that was not taken.
+    /// The time of the last look at the clock, and the time of looking up to then that
+    /// [`Backoff::take_looked`] has not taken.
     last: Option<Instant>,
     looked: Duration,
     passes: u32,

@@ -36,7 +36,7 @@ impl Engine {
         let lane = Arc::new(first.join_lane(number, &mut asked_for)?);
         first.lanes.expect_several();
         let lane = place.get_or_init(|| lane).clone();
-        // Threads in a sleep without an end do not know it.
+        // Threads in a sleep without an end do not know the new lane.
         first.waker.wake();
         first.change_watch(|watch| watch.change(number));
         Ok(Some(lane))

@@ -21,12 +21,12 @@ enum OtherLane {
     Work,
     /// A thread makes progress, or has since the last look.
     Active,
-    /// No thread was there, and only one of the two sleeps on descriptors: a thread cannot sleep on it, and
-    /// has looked at it.
+    /// No thread was there. Only one of the two lanes sleeps on descriptors, so this thread cannot sleep for
+    /// it, and has made a pass there.
     Unwatchable,
     /// A thread sleeps for it, or nothing will come any more.
     Quiet,
-    /// No thread was there. A sleep is announced, which may last so long.
+    /// No thread was there, and a sleep is announced, with its longest duration.
     Armed(Option<Duration>),
 }
 
@@ -173,7 +173,8 @@ impl Engine {
     /// over.
     #[cold]
     pub(crate) fn leave_watch(&self) {
-        // Under its lock, or a thread that is given the watch could end its wait without seeing that.
+        // The marks change under the lock of the watch. Otherwise a thread that is given the watch could end
+        // its wait without seeing that.
         self.change_watch(|watch| {
             self.lanes.watches.store(false, Relaxed);
             let next = watch.leave(self.lanes.number)?;

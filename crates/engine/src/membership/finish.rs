@@ -66,7 +66,7 @@ impl Engine {
     /// The launcher is gone.
     pub fn finish(&self) -> Result<(), Error> {
         if self.users.is_shared() {
-            // The library that goes on need not make progress.
+            // The other user of the engine, which goes on, need not make progress for this one.
             for lane in self.all_lanes().iter().map(|lane| self.numbered_lane(lane)) {
                 lane.send_last(lane.lock_to_submit()?);
             }
@@ -78,7 +78,7 @@ impl Engine {
         }
         self.further_lanes().try_for_each(|lane| lane.finish())?;
         let mut core = self.lock()?;
-        // Peers that finish now wait for it.
+        // Peers that finish now wait for acknowledgements.
         core.lane.rails.send_pending();
         core = self.send_last(core);
         core.lane.rails.send_pending();

@@ -1,6 +1,6 @@
 //! The connection of a rank to its launcher.
 //!
-//! Owns the control socket and its state. Never waits, but for the welcome.
+//! Owns the control socket and its state. Waits only for the welcome and for the end of the job.
 
 use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -2,7 +2,7 @@
 //!
 //! A launcher that ends also ends its ranks. One that is killed together with the supervisor of the ranks
 //! cannot. So each rank reads its control socket now and then while it waits or polls in vain, and ends when
-//! the other end is closed. Never while anything moves.
+//! the other end is closed. It does not read while anything moves.
 
 use std::time::{Duration, Instant};
 

@@ -78,7 +78,8 @@ impl Names {
     }
 }
 
-/// Returns the name of a rank that is always found, once it was published.
+/// Returns the name by which a rank marks the end of its earlier queries. It is found once the rank has
+/// published it.
 fn marker(rank: Rank) -> String {
     format!("canele asked {}", rank.0)
 }

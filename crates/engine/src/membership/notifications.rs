@@ -28,7 +28,7 @@ impl Core {
     #[cold]
     pub fn read_notifications(&mut self) {
         self.read_launcher();
-        // Before the answers, after which the launcher may read them.
+        // The waits are published before the answers, after which the launcher may read them.
         if self.stats.is_looked_at() {
             self.publish_detailed_waits();
         }

@@ -1,5 +1,4 @@
-//! Ports, at which ranks that do not know each other are connected, perhaps of two jobs: the launcher does
-//! it.
+//! Ports, at which the launcher connects ranks that do not know each other, perhaps of two jobs.
 //!
 //! Owns the answers that threads wait for. The launcher matches accepting with connecting ranks, and adds
 //! ranks of other jobs to this one before it answers.
@@ -75,7 +74,7 @@ impl Ports {
 pub struct Connection {
     /// The rank that has connected, or accepted.
     pub with: Rank,
-    /// Its number, equal on both sides, which no other connection of the port's job has.
+    /// The number of the connection, equal on both sides; no other connection of the port's job has it.
     pub call: u64,
 }
 
@@ -84,7 +83,7 @@ impl Engine {
     /// alone gets a launcher.
     ///
     /// # Errors
-    /// There is no launcher and none can be started; it is gone.
+    /// There is no launcher and none can be started; the launcher is gone.
     pub fn open_port(&self, number: u32) -> Result<PortName, Error> {
         let mut core = self.lock_to_submit()?;
         self.need_launcher(&mut core)?;
@@ -104,7 +103,7 @@ impl Engine {
     /// Waits for a connection at a port of this job, until `stops` returns a reason.
     ///
     /// # Errors
-    /// `Port`: it is not open, is closed meanwhile, or the wait stops; the launcher is gone.
+    /// `Port`: the port is not open, is closed meanwhile, or the wait stops; the launcher is gone.
     pub fn accept(
         &self,
         port: PortName,
@@ -116,8 +115,8 @@ impl Engine {
     /// Waits until a rank accepts this one's connection at a port, or `stops` returns a reason.
     ///
     /// # Errors
-    /// `Port`: it is not open, or is closed meanwhile; its job has ended, or cannot be connected with this
-    /// one; the wait stops; the launcher is gone.
+    /// `Port`: the port is not open, or is closed meanwhile; its job has ended, or cannot be connected with
+    /// this one; the wait stops; the launcher is gone.
     pub fn connect_port(
         &self,
         port: PortName,
@@ -168,7 +167,8 @@ impl Engine {
     /// started alone gets a launcher.
     ///
     /// # Errors
-    /// `Port`: other jobs cannot find it; there is no launcher and none can be started; it is gone.
+    /// `Port`: other jobs cannot find the name; there is no launcher and none can be started; the launcher is
+    /// gone.
     pub fn announce(&self, name: &str) -> Result<(), Error> {
         let about = Awaited::Other("a name to be announced", None);
         match self.ask_of_names(|ticket| ToLauncher::Announce { ticket, name: name.to_owned() }, about)? {
@@ -180,7 +180,7 @@ impl Engine {
     /// Returns the value of a name that a rank of another job of the user has announced, if there is one.
     ///
     /// # Errors
-    /// There is no launcher and none can be started; it is gone.
+    /// There is no launcher and none can be started; the launcher is gone.
     pub fn lookup_elsewhere(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let about = Awaited::Other("a name of another job", None);
         match self

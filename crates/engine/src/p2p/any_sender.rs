@@ -1,9 +1,9 @@
 //! Waiting for a message of any rank, which also ends when no rank or thread is left that could send one.
 //!
-//! Owns that judgement. A message can come from another rank that has not finished, or from another thread of
-//! this process. All messages of a rank are received before it counts as gone (invariant I15). With neither,
-//! a thread that waits without a deadline would wait for ever. An operation that is only tested, or has a
-//! deadline, is left alone: its thread may still send the message itself.
+//! Owns the decision that none is left. A message can come from another rank that has not finished, or from
+//! another thread of this process. All messages of a rank are received before it counts as gone (invariant
+//! I15). With neither, a thread that waits without a deadline would wait for ever. An operation that is only
+//! tested, or has a deadline, is left alone: its thread may still send the message itself.
 
 use std::time::{Duration, Instant};
 

@@ -20,8 +20,8 @@ impl Engine {
         Ok(f(&mut completions))
     }
 
-    /// Lets `f` take completions. If it returns `None`, makes progress once on the lanes that it has asked.
-    /// Calls it again if that has moved anything.
+    /// Lets `f` take completions. If `f` returns `None`, makes progress once on the lanes of the operations
+    /// that `f` asked about. Calls `f` again if anything moved.
     ///
     /// # Errors
     /// `Forked`.

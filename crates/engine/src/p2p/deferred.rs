@@ -1,10 +1,10 @@
 //! Deferred receives: they are submitted only before a use of their lane that may concern them.
 //!
-//! While a program only starts receives and short sends on a lane, its receives rest in a ring, in
-//! order. A wait for the first of them then takes its message straight from the link, as a blocking receive
-//! does, without posting or matching. Any other use of the lane's lock submits all of them first, so neither
-//! the program nor another of its threads can tell the difference. Progress, receives and probes find them in
-//! their places.
+//! While a program only starts receives and short sends on a lane, its receives rest in a ring, in order. A
+//! wait for the first of them then takes its message straight from the link, as a blocking receive does,
+//! without posting or matching. Any other use of the lane's lock submits all of them first, so neither the
+//! program nor another of its threads can tell the difference. So passes, other receives and probes find them
+//! in the right order.
 //!
 //! ```text
 //!   slots   │ free │ submitted │ deferred │ deferred │ deferred │ free │ …

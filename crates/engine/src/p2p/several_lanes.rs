@@ -19,7 +19,7 @@ use crate::lanes::LaneSet;
 /// The end of a wait in which nothing becomes ready.
 #[derive(Clone, Copy)]
 enum Until {
-    /// There is none.
+    /// The wait has no other end.
     Ready,
     /// No rank or thread is left that could send for a receive from any source.
     AnySender,
@@ -282,8 +282,8 @@ impl LaneWait<'_> {
 }
 
 impl Engine {
-    /// Sleeps as the progress owner of this lane, whose sleep is announced, for other lanes, too; or takes
-    /// the announcement back.
+    /// Sleeps as the progress owner of this lane, whose sleep is announced, and for the lanes `others`. If it
+    /// may not sleep, it takes the announcement back.
     fn sleep_as_owner(&self, others: LaneSet, left: Option<Duration>, may_sleep: bool) -> Result<(), Error> {
         if !may_sleep {
             self.stay_awake();

@@ -1,5 +1,5 @@
-//! Short messages for a caller with another path if they cannot go at once: each call does all or changes
-//! nothing.
+//! Short messages for a caller that has another path if they cannot go at once: each call does all of its
+//! work or changes nothing.
 //!
 //! They avoid the general path. The calls of one thread take the lock by its bias. A message that goes at
 //! once needs no function call, so code that is inlined into a caller needs no frame and saves no registers.

@@ -163,8 +163,8 @@ impl Engine {
         }
     }
 
-    /// Receives a message that was not there at the first look, blocking; `may_come` if nothing is in its
-    /// way.
+    /// Receives a message that was not there at the first look, blocking; `may_come` is true if nothing
+    /// prevents it from coming on its link.
     #[inline(never)]
     fn recv_otherwise(
         &self,

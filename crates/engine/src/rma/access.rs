@@ -67,7 +67,7 @@ pub enum Access {
         operation: ElementOperation,
         /// Packed elements, or none for an operation that needs none.
         data: OutBuffer,
-        /// The memory for the elements of before.
+        /// The memory for the previous elements.
         into: InBuffer,
     },
     /// Reads one element and replaces it if it is as expected, as one step.
@@ -76,7 +76,7 @@ pub enum Access {
         operation: ElementOperation,
         /// The expected element, then the new one.
         operands: OutBuffer,
-        /// The memory for the element of before.
+        /// The memory for the previous element.
         into: InBuffer,
     },
 }

@@ -1,4 +1,4 @@
-//! A call of an RMA request that its caller waits for, with memory that is borrowed as long.
+//! A call of an RMA request that its caller waits for, with memory that is borrowed until the call returns.
 
 use std::time::Instant;
 

@@ -97,7 +97,7 @@ impl Engine {
     #[cold]
     fn put_otherwise(&self, mut core: Locked<'_>, to: Rank, put: Put) -> Result<(), Error> {
         if !core.maps_memory_of(to) {
-            // Without data, for which there is room even in memory that is not here.
+            // Only a put without data gets here, because a region that is not mapped here has no bytes.
             return self.notify_remote(core, to, put.place, put.notice);
         }
         let Lane { proto, rails, .. } = &mut core.lane;

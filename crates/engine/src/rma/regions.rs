@@ -28,7 +28,8 @@ const NOT_TAKEN_OVER: SegmentError = SegmentError::Kernel {
 };
 
 impl Rma {
-    /// Handles the launcher's answer about a region of this rank; `known` if it has the region.
+    /// Handles the launcher's answer about a region of this rank; `known` is true if the launcher has the
+    /// region.
     pub fn handle_confirmed_region(&mut self, id: RegionId, known: bool) {
         self.confirmed_regions.push((id, known));
     }
@@ -186,8 +187,8 @@ impl Core {
         counts.system_calls += SYSTEM_CALLS;
         let (owner, id) = (proto.me().0, region.id().to_word());
         launcher.send_with(&ToLauncher::Region { id }, &[region.fd()])?;
-        // A message that names the region is faster than the launcher: a peer must not ask before the
-        // launcher knows.
+        // A message that names the region may overtake the launcher's notice, and a peer must not ask for the
+        // region before the launcher knows it.
         launcher.send(&ToLauncher::FindRegion { owner, id, is_kept: false })
     }
 

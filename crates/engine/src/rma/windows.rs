@@ -91,9 +91,9 @@ impl Engine {
     }
 
     /// Asks for the lock of exposed memory, and never waits: the request leaves with the next one to its
-    /// owner, or in the next pass. The owner grants it in the order of requests, to neighbours that share it
-    /// together. Later requests of this rank there are done once it is granted, and a flush ends then. A
-    /// holder that dies releases it.
+    /// owner, or in the next pass. The owner grants it in the order of requests; successive requests that
+    /// share it are granted together. Later requests of this rank there are done once it is granted, and a
+    /// flush ends then. A holder that dies releases it.
     ///
     /// # Errors
     /// No such rank; the owner is gone; the job is over.

@@ -41,8 +41,8 @@ const RAILS: [[Counter; 5]; 4] = [
     [Rail4Links, Rail4Sent, Rail4Speed, Rail4RoundTrip, Rail4UnderWay],
 ];
 
-/// Stores all counters in `words`; `launcher_calls` is the number of system calls on
-/// the control socket, `puts` counts puts without a notice.
+/// Stores all counters in `words`; `launcher_calls` is the number of system calls on the control socket,
+/// `puts` counts puts without a notice.
 pub(super) fn publish(words: &[AtomicU64], lane: &Lane, launcher_calls: u64, puts: Moved) {
     let set = |counter: Counter, value: u64| words[counter as usize].store(value, Relaxed);
     let traffic = &lane.proto.traffic;

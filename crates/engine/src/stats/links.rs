@@ -31,7 +31,7 @@ fn choose_links(links: Vec<SocketLink>, most: usize) -> (Vec<SocketLink>, u32) {
         by_peer.entry(link.peer).or_default().push(link);
     }
     let mut peers: Vec<_> = by_peer.into_values().collect();
-    // Stable: of peers whose links carried nothing the first.
+    // The sort is stable: among peers whose links carried nothing, the first ones are reported.
     let moved = |links: &Vec<SocketLink>| links.iter().map(|link| link.sent + link.received).sum::<u64>();
     peers.sort_by_key(|links| std::cmp::Reverse(moved(links)));
     let (mut chosen, mut sum) = (0, 0);

@@ -26,10 +26,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts an agreement of the living members of a group. They all call it in one order with as many
-    /// words, at most 64. The [`decision`](Engine::decision) of its end is the conjunction of the contributed
-    /// words, and the ranks without a contribution. It ends if a member dies meanwhile, and also if the group
-    /// is revoked.
+    /// Starts an agreement of the living members of a group. They all call it in one order and with equally
+    /// many words, at most 64. The [`decision`](Engine::decision) of its end is the conjunction of the
+    /// contributed words, and the ranks without a contribution. The agreement also ends if a member dies
+    /// meanwhile, or if the group is revoked.
     ///
     /// # Errors
     /// The group does not exist; `Forked`; the job is over.

@@ -28,7 +28,7 @@ use crate::lane::Lane;
 use crate::{Completion, Error, Status};
 use mail::Mail;
 
-/// The flow of their messages.
+/// The flow of the messages of these protocols.
 const MESSAGES: FlowId = FlowId(8);
 /// The most flows that are kept from being used again: beyond it the oldest is given back.
 const MOST_KEPT: usize = 4096;
@@ -60,9 +60,9 @@ pub(crate) struct Survivors {
     followers: HashMap<FlowId, Vec<FlowId>>,
     /// The numbers of ranks gone and of split pairs at the last look.
     seen: (usize, usize),
-    /// The number of deaths that the hook has got.
+    /// The number of deaths that were reported to the hook.
     deaths_told: usize,
-    /// Flows of groups that are gone here, about which others may still ask.
+    /// Flows of groups that this rank has left, about which others may still ask.
     kept: VecDeque<FlowId>,
     /// The reason for which this rank itself counts as gone.
     excluded: Option<Failure>,
@@ -146,8 +146,8 @@ impl Survivors {
         }
     }
 
-    /// Calls the hook if this number of deaths is greater than at its last call. A wait that a death ends
-    /// makes no further pass.
+    /// Calls the hook if this number of deaths is greater than at its last call. It is called at once,
+    /// because a wait that a death ends makes no further pass.
     pub fn report_deaths(&mut self, deaths: usize) {
         if std::mem::replace(&mut self.deaths_told, deaths) != deaths {
             self.call_hook(FailureKind::Died);
@@ -161,7 +161,7 @@ impl Survivors {
 }
 
 impl Core {
-    /// Drops messages that came for groups that are gone here.
+    /// Drops messages that came for groups that this rank has left.
     pub fn drop_messages_of_kept_flows(&mut self) {
         let Self { survivors, lane, .. } = self;
         for flow in survivors.kept.iter().flat_map(|flow| [*flow, FlowId(flow.0 + 1)]) {
@@ -218,8 +218,8 @@ impl Core {
         survivors.call_hook(FailureKind::Revoked);
     }
 
-    /// Informs the protocols of gone ranks; returns true if there are new ones. While nothing is under way it
-    /// is put off.
+    /// Informs the protocols of gone ranks; returns true if there are new ones. While no agreement or
+    /// revocation is under way, this is put off.
     fn learn_of_gone(&mut self) -> bool {
         let Self { survivors, lane, membership, .. } = self;
         let now = (lane.proto.count_gone(), membership.splits.len());

@@ -91,7 +91,7 @@ pub enum ToJob {
         /// The rank.
         by: u32,
     },
-    /// The rank that asked no longer waits for this ticket.
+    /// The rank that sent the request no longer waits.
     Abandon {
         /// The ticket of the request.
         ticket: u64,

@@ -118,8 +118,10 @@ impl Counting {
                 calls =
                     computing.get(place).copied().flatten().map(|address| address + 1).into_iter().collect();
             }
+            let further = lanes().filter(|(_, lane)| lane.is_inside()).count() as u32;
             Counts {
                 current,
+                lanes: further + u32::from(local_rank.is_inside()),
                 counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
                 links: links.cloned().flatten().filter(|_| local_rank.is_inside()),
                 waits,

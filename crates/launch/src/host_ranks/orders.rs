@@ -226,6 +226,8 @@ pub struct Counts {
     pub current: bool,
     /// The counters by name; empty before the rank has initialised.
     pub counters: Vec<(String, u64)>,
+    /// The number of its lanes that are in use, the first one included.
+    pub lanes: u32,
     /// The links, newer than the request; none if the rank did not answer, or has none any more.
     pub links: Option<Links>,
     /// The waits of its threads, as it last reported them.

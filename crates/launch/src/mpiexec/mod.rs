@@ -122,38 +122,38 @@ fn line(wanted: MpiexecOptions, place: places::HostChoice) -> Vec<OsString> {
 
 /// The usage.
 pub const HELP: &str = "\
-Starts MPI programs. What other launchers call mpiexec or mpirun; `canele run` is the same in words of its own.
+Starts MPI programs, with the options of other launchers. `canele run` does so with options of its own.
 
 Usage: mpiexec [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]
 
-  -n, -np, -c N               number of ranks [default: what the hosts take, else 1]
-  -host, -hosts, -H A,B:2     run on these hosts
+  -n, -np, -c N               number of ranks [default: as many as the hosts take, otherwise 1]
+  -host, -hosts, -H A,B:2     hosts to run on, here with 2 ranks on B
   -f, -hostfile, -machinefile FILE
-  -ppn, -npernode, -N N       ranks on each host
+  -ppn, -npernode, -N N       number of ranks on each host
   -map-by UNIT                spread ranks over the core, l3cache, numa, socket or node in turn; ppr:N:UNIT: N on each;
-                              UNIT:PE=N: N cores for each rank; -rank-by fill: numbered one UNIT after the other
-  -bind-to UNIT|none          bind them to their hwthread, core, l3cache, numa or socket
-  --rankfile, -rf FILE        `rank 0=host slot=0-1` for each rank; --map-by rankfile:file=FILE
+                              UNIT:PE=N: N cores for each rank; -rank-by fill: consecutive ranks on each UNIT
+  -bind-to UNIT|none          bind ranks to their hwthread, core, l3cache, numa or socket
+  --rankfile, -rf FILE        file with `rank 0=host slot=0-1` for each rank; also --map-by rankfile:file=FILE
   --report-bindings, --display-map
-                              say to which processors each rank is bound
-  -genv, -env NAME VALUE      set a variable for the ranks; -x NAME[=VALUE] and -genvlist A,B pass them on
-  -wdir, -wd DIR              start there
-  -l, --tag-output            start each line with its rank; -prepend-pattern TEXT with a text (%r %h %t)
+                              print the processors that each rank is bound to
+  -genv, -env NAME VALUE      set a variable for the ranks; -x NAME[=VALUE] and -genvlist A,B pass variables on
+  -wdir, -wd DIR              start the ranks in this directory
+  -l, --tag-output            start each line with its rank; -prepend-pattern TEXT: with a text (%r rank, %h host, %t time)
   --timestamp-output, -prepend-timestamp   start each line with the time
-  --output WORDS              tag, timestamp, dir=DIR, file=FILE, with :nocopy not here as well; --output-filename DIR
+  --output WORDS              tag, timestamp, dir=DIR, file=FILE; :nocopy: to files only; also --output-filename DIR
   -outfile-pattern, -errfile-pattern FILE   write to files, with %r for the rank and %h for the host
-  --stdin, -s all|none|RANKS  which ranks get standard input [default: 0]
-  -print-all-exitcodes        say at the end how each rank ended
-  -v, -q                      say how the command line is understood; keep remarks back
-  -initial-errhandler mpi_errors_return   what programs do with errors at first: this, mpi_errors_abort or
+  --stdin, -s all|none|RANKS  ranks that get standard input [default: 0]
+  -print-all-exitcodes        print at the end how each rank ended
+  -v, -q                      print the command line as `canele run` has it; print no remarks
+  -initial-errhandler mpi_errors_return   error handler at first: this one, mpi_errors_abort or
                               mpi_errors_are_fatal
-  --with-ft ulfm|none         the others go on when a rank dies, or end, as --on-failure continue|stop
-  --rsh, --canele, --timeout, --wait, --on-failure, --foreign, --bind   as `canele run`
+  --with-ft ulfm|none         let the others go on when a rank dies, or end them, as --on-failure continue|stop
+  --rsh, --canele, --timeout, --wait, --on-failure, --foreign, --bind   as for `canele run`
 
-Options have one dash or two. Taken, and without a meaning here: --oversubscribe (always allowed),
---allow-run-as-root, --use-hwthread-cpus, -genvall, -envall. -launcher, -bootstrap (as --rsh), --prefix DIR: of jobs on hosts. -configfile FILE stands alone:
-the options and the program of each line. Options of other launchers that mean nothing here, as
---mca KEY VALUE, are taken with a remark.";
+Options have one dash or two. Accepted without effect: --oversubscribe (always allowed), --allow-run-as-root,
+--use-hwthread-cpus, -genvall, -envall. For jobs on hosts: -launcher and -bootstrap (as --rsh), --prefix DIR.
+-configfile FILE stands alone; each line of the file has the options and the program. Options of other launchers
+that mean nothing here, as --mca KEY VALUE, are accepted with a remark.";
 
 #[cfg(test)]
 mod tests;

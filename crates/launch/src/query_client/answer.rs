@@ -147,9 +147,8 @@ mod tests {
     const LIMITS: AnswerLimits = AnswerLimits { line: 1 << 20, bytes: 2 << 20, ranks: LinkId::MOST_RANKS };
 
     fn answer(size: u32, command: &str) -> Vec<u8> {
-        let (rails, ranks) = (Vec::new(), Vec::new());
-        let (job, version, command) = (7, "1".into(), command.into());
-        let report = JobReport { job, version, command, size, seconds: 1.0, rails, ranks };
+        let (version, command) = ("1".into(), command.into());
+        let report = JobReport { job: 7, version, command, size, seconds: 1.0, ..JobReport::default() };
         [serde_json::to_vec(&report).unwrap(), b"\n".to_vec()].concat()
     }
 

@@ -212,15 +212,7 @@ mod tests {
 
     fn report(ranks: Vec<RankReport>) -> JobReport {
         let size = ranks.len() as u32;
-        JobReport {
-            job: 7,
-            version: String::new(),
-            command: "2 x ring".into(),
-            size,
-            seconds: 3.0,
-            rails: Vec::new(),
-            ranks,
-        }
+        JobReport { job: 7, command: "2 x ring".into(), size, seconds: 3.0, ranks, ..JobReport::default() }
     }
 
     #[test]

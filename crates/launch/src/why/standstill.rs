@@ -138,8 +138,7 @@ mod tests {
 
     fn find(ranks: Vec<RankReport>) -> Option<Standstill> {
         let size = ranks.len() as u32;
-        let (version, command) = (String::new(), String::new());
-        let report = JobReport { job: 7, version, command, size, seconds: 3.0, rails: Vec::new(), ranks };
+        let report = JobReport { job: 7, size, seconds: 3.0, ranks, ..JobReport::default() };
         Standstill::find(&report, TWO_SECONDS)
     }
 

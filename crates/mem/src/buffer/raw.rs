@@ -2,7 +2,7 @@
 //!
 //! Owns nothing. The caller promises that the library may access a range, once where the address enters
 //! ([`Raw::new`], [`RawMut::new`]). Each value checks that it keeps to its range. A [`Raw`] is read and may
-//! be copied. A [`RawMut`] is written and is the only one of its promise. So views of it follow the borrow
+//! be copied. A [`RawMut`] is written, and only one exists for each promise. So views of it follow the borrow
 //! checker's rules, and a buffer consumes it.
 //!
 //! ```text

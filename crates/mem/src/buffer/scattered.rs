@@ -38,7 +38,8 @@ impl Scattered {
     pub fn fill(&self, offset: usize, to: Window<'_>) {
         self.check(offset, to.len());
         if !self.layout.has_short_blocks() {
-            // SAFETY: the stretches are lent and at + n <= to.len(); memory that only its owner may reach is no window's.
+            // SAFETY: the stretches are lent and at + n <= to.len(); no window covers memory that only its
+            // owner may reach.
             return self.stretches(offset, to.len(), |address, at, n| unsafe { to.fill(at, address, n) });
         }
         let mut stage = [MaybeUninit::<u8>::uninit(); STAGE];
@@ -107,7 +108,7 @@ impl Scattered {
         StridedMemory::with_gaps(self.bounds.start().wrapping_offset(at) as u64, block, stride)
     }
 
-    /// Returns true if it has too many stretches for a list of them.
+    /// Returns true if its stretches are too short to be listed.
     pub fn is_fine(&self) -> bool {
         self.layout.is_fine()
     }

@@ -64,7 +64,7 @@ fn an_owned_buffer_comes_back_with_what_was_written() {
     assert_eq!(owned.into_items(), [0, 7]);
 }
 
-/// A buffer of a region that is as long as a vector, which is never freed.
+/// Returns a buffer in a region as long as a vector; the region is never freed.
 fn of_region<B>(
     bytes: Vec<u8>,
     make: impl FnOnce(NonNull<u8>, usize, RegionAddress, Arc<dyn Any + Send + Sync>) -> B,

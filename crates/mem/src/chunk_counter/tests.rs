@@ -2,29 +2,29 @@ use super::*;
 
 const GENERATION: Generation = Generation(3);
 
-/// What becomes of the sender when it holds a piece.
+/// The fate of the sender when it holds a piece.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fate {
-    /// It copies it.
+    /// It copies the piece.
     Lives,
-    /// It never goes on: it has died, or is stopped.
+    /// After this number of copied pieces it never goes on, because it has died or is stopped.
     HaltsAt(u32),
-    /// It cannot write it.
+    /// After this number of copied pieces it cannot write the next one.
     FailsAt(u32),
 }
 
-/// What the receiver does when its turn comes.
+/// The behaviour of the receiver in its turns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Receiver {
-    /// It copies.
+    /// It copies pieces.
     Copies,
-    /// It gives up after so many pieces.
+    /// It gives up after this number of pieces.
     GivesUpAfter(u32),
-    /// It never comes.
+    /// It never takes its turn.
     IsLate,
 }
 
-/// A transfer in which the ends take turns: who wrote each piece, and how often.
+/// A transfer in which the ends take turns; it counts the copies of each piece by either end.
 struct Transfer {
     counter: ChunkCounter,
     pieces: u32,
@@ -48,7 +48,7 @@ impl Transfer {
         Self { counter, pieces, fate, receiver, by_receiver, by_sender, in_hand, sender_stops, received }
     }
 
-    /// One step of the receiver: a piece, or the end of what is left.
+    /// Makes one step of the receiver: copies a piece, or takes the remaining pieces at its end.
     fn receive(&mut self) {
         if self.receiver == Receiver::IsLate {
             return;
@@ -62,7 +62,7 @@ impl Transfer {
         }
     }
 
-    /// One step of the sender: it takes a piece, or copies the one that it has taken.
+    /// Makes one step of the sender: takes a piece, or copies the one that it has taken.
     fn send(&mut self) {
         let sent = self.by_sender.iter().sum::<u32>();
         match self.in_hand {
@@ -99,7 +99,7 @@ impl Transfer {
     }
 }
 
-/// Every order in which the ends take `turns` turns, one bit for each.
+/// Runs every order in which the ends take `TURNS` turns, one bit for each.
 #[test]
 fn whatever_becomes_of_an_end_no_piece_is_copied_twice_and_the_other_end_knows() {
     const TURNS: u32 = if cfg!(miri) { 4 } else { 12 };
@@ -119,7 +119,8 @@ fn whatever_becomes_of_an_end_no_piece_is_copied_twice_and_the_other_end_knows()
                         }
                         transfer.check();
                     }
-                    // Both go on as long as they can: a sender that lives or fails keeps its receiver from nothing.
+                    // Both go on as long as they can: a sender that lives or fails keeps no piece from its
+                    // receiver.
                     (0..12).for_each(|_| transfer.receive());
                     (0..12).for_each(|_| transfer.send());
                     transfer.check();

@@ -129,7 +129,7 @@ impl LayoutBuilder {
     }
 
     /// Returns the whole as one element, with an extent from its lowest to its highest byte. Returns also the
-    /// span of the added copies, if any. The result is none if it exceeds the address space.
+    /// span of the added copies, if there are any. Returns none if the element exceeds the address space.
     pub fn build(self) -> Option<(Layout, Option<CopySpan>)> {
         let (low, high) = self.bounds.unwrap_or((0, 0));
         let (at, root) = self.nodes.build()?;

@@ -48,9 +48,10 @@ impl Layout {
         reader.0.is_empty().then_some(layout)
     }
 
-    /// Appends the layout of the beginning of a range of packed bytes of `count` elements, as one element. It
-    /// has whole pieces of `unit` bytes, as many as `most` encoded bytes hold. Returns its number of packed
-    /// bytes. It is 0 if not one piece fits, and then the appended bytes are useless.
+    /// Appends the layout of the first part of a range of the packed bytes of `count` elements, as one
+    /// element. The part has whole pieces of `unit` bytes, as many as `most` encoded bytes can describe.
+    /// Returns the number of packed bytes of the part. If it is 0, not one piece fits, and the appended bytes
+    /// are useless.
     ///
     /// # Panics
     /// The elements have fewer bytes.
@@ -64,8 +65,8 @@ impl Layout {
     ) -> usize {
         let most = most.min(MOST_BYTES).saturating_sub(LIST_HEAD);
         let (mut list, mut end, mut is_full) = (Vec::with_capacity(most), 0, false);
-        // Stretches in the list, and its longest prefix that ends between pieces: stretches, bytes of the
-        // list, packed bytes.
+        // The number of stretches in the list, and its longest prefix that ends between pieces: the
+        // stretches, bytes and packed bytes of that.
         let (mut stretches, mut whole) = (0u64, (0u64, 0, 0));
         self.each_stretch(count, range.start, range.len(), |at, done, len| {
             if is_full {
@@ -164,7 +165,7 @@ struct Reader<'a>(&'a [u8]);
 impl Reader<'_> {
     #[inline]
     fn number(&mut self) -> Option<u64> {
-        // Most numbers are short.
+        // Most numbers take one byte.
         if let [byte @ ..0x80, rest @ ..] = self.0 {
             self.0 = rest;
             return Some(u64::from(*byte));

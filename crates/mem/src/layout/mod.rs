@@ -1,7 +1,8 @@
 //! Layouts: the compiled description of the bytes of an element, which need not be one stretch of memory.
 //!
 //! Owns the description and its consequences: sizes, bounds, and the moving of bytes between memory and a
-//! packed stream, from any offset of the stream. Knows no types: its user knows the numbers.
+//! packed stream, from any offset of the stream. It knows no datatypes: its user knows which numbers the
+//! bytes hold.
 //!
 //! ```text
 //!   memory   ··AA····AA····AA····AA··        a block of 2, repeated 4 times, 6 apart: one node, however many blocks
@@ -90,7 +91,7 @@ impl Layout {
         isize::try_from(self.size()).is_ok() && self.high.checked_sub(self.low).is_some()
     }
 
-    /// Returns the packed bytes of one element.
+    /// Returns the number of packed bytes of one element.
     #[inline]
     pub fn size(&self) -> usize {
         self.root.size()
@@ -106,7 +107,7 @@ impl Layout {
         self.low..self.high
     }
 
-    /// Returns the packed bytes of `count` elements, if they fit the address space.
+    /// Returns the number of packed bytes of `count` elements, if they fit the address space.
     pub fn total(&self, count: usize) -> Option<usize> {
         self.size().checked_mul(count).filter(|total| isize::try_from(*total).is_ok())
     }
@@ -185,7 +186,7 @@ impl Layout {
         }
     }
 
-    /// Lends a range of the packed bytes of `count` elements, by the fewest elements that contain it.
+    /// Lends a range of the packed bytes of `count` elements. Elements outside of the range are not lent.
     pub(crate) fn lent_range(self: &Arc<Self>, bounds: Bounds, count: usize, range: Range<usize>) -> Lent {
         self.check(bounds, count, range.start, range.len());
         if range.is_empty() {
@@ -239,7 +240,7 @@ impl Layout {
     /// # Safety
     /// [`Layout::check`] was passed; `to` has room for `len` bytes, outside of the elements.
     pub(crate) unsafe fn gather(&self, bounds: Bounds, count: usize, at: usize, to: *mut u8, len: usize) {
-        // SAFETY: what is visited lies in the span of the elements and is `len` bytes together.
+        // SAFETY: the visited bytes lie in the span of the elements, and there are `len` of them.
         self.visit(count, at, len, &mut unsafe { Gather::new(bounds.start(), to) });
     }
 

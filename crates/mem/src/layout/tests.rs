@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::window::Window;
 
-/// A layout with the place of every packed byte, written out.
+/// A layout and a list of the place of every packed byte.
 #[derive(Clone, Debug)]
 struct Model {
     layout: Layout,
@@ -30,7 +30,7 @@ impl Model {
         Self { layout, places: parts.iter().flat_map(|part| part.places.clone()).collect() }
     }
 
-    /// Blocks of the extents of this one, built as a list.
+    /// Repeats this layout in blocks of its extent, built as a list.
     fn indexed(&self, blocks: &[(isize, usize)]) -> Self {
         let mut builder = LayoutBuilder::new(0);
         builder.push_blocks(&self.layout, blocks.iter().map(|block| Some(*block))).unwrap();
@@ -75,7 +75,7 @@ fn model() -> impl Strategy<Value = Model> {
     })
 }
 
-/// Memory in which places from -SIDE to SIDE exist.
+/// Memory with places from -SIDE to SIDE.
 const SIDE: usize = 1 << 16;
 
 fn memory() -> Vec<u8> {
@@ -152,7 +152,8 @@ proptest! {
         buffer.share(range.start, range.len()).copy_to(Window::on(&mut shared));
         prop_assert_eq!((&copied, &shared), (&expected, &expected));
 
-        // What two places of an element write is theirs to order: the standard forbids it.
+        // The standard forbids two places of an element that overlap when they are written, so the test
+        // leaves these out.
         let distinct = |places: &[isize]| places.iter().collect::<std::collections::HashSet<_>>().len() == places.len();
         prop_assume!(distinct(&all));
         let (mut one, mut two, mut three) = (vec![0; 2 * SIDE], vec![0; 2 * SIDE], vec![0; 2 * SIDE]);
@@ -196,7 +197,7 @@ fn regular_layouts_are_one_node() {
     assert!(matches!(adjacent.root, Node::Block(400)) && adjacent.is_contiguous());
 }
 
-/// Irregular places with some blocks side by side, as of an unstructured mesh.
+/// Returns irregular places with some adjacent blocks, like those of an unstructured mesh.
 fn irregular(n: usize) -> impl Iterator<Item = Option<(isize, usize)>> {
     (0..n as isize).map(|i| Some((8 * (2 * i + isize::from(i % 7 == 0)), 1)))
 }
@@ -210,7 +211,7 @@ fn a_list_of_blocks_is_read_once_and_keeps_two_words_for_each() {
     let (layout, _) = builder.build().unwrap();
     assert_eq!(read, n);
     let Node::Blocks(list) = &layout.root else { panic!("{:?} is no list of blocks", layout.root) };
-    // One of seven pairs lies side by side.
+    // In one of seven pairs the blocks are adjacent.
     assert_eq!((list.blocks.len(), list.len), (n / 7 * 6, None));
     assert_eq!(size_of_val(&list.blocks[0]), 2 * size_of::<usize>());
 }

@@ -1,4 +1,4 @@
-//! Two or more threads in one process stand for the processes: the loops only need shared memory.
+//! Threads of one process stand for the processes: the loops only need shared memory.
 
 use super::*;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -70,7 +70,7 @@ fn copies_move_the_bytes() {
                 limits.copy1_ns(bytes, 1)
             };
             limits.agree(0);
-            // The first sender is process 0, so both buffers end up with what it had.
+            // The first sender is process 0, so both buffers end up with its bytes.
             let equal = holds(limits, 0, bytes, 1) && holds(limits, 1, bytes, 1);
             limits.agree(0);
             equal
@@ -118,7 +118,7 @@ fn single_copies_of_any_pairs_move_the_bytes() {
             let spent = limits.single_copy_ns(70_001, pairs, both_ends, 1).unwrap();
             assert!(spent > 0.0 && limits.single_call_ns(3).unwrap() > 0.0);
             let [filled, rest] = [0..70_001, 70_001..100_000].map(|range| limits.private[range].to_vec());
-            // All are the first sender's bytes, of the even rank, and the rest is as it was.
+            // All bytes come from the first sender, of the even rank, and the rest is unchanged.
             let of = |bytes: &[u8]| if bytes.iter().all(|byte| *byte == bytes[0]) { bytes[0] } else { 0 };
             (of(&filled), of(&rest))
         });
@@ -137,7 +137,8 @@ fn a_process_that_is_no_more_is_an_error() {
         *limits.proof_word ^= 1;
         limits.agree(0);
         if limits.me == 1 {
-            // That of process 0 at the start of its call, which ends before a second one.
+            // The counterpart of process 0's `agree` at the start of its call; the call fails before a second
+            // one.
             limits.agree(0);
             return true;
         }

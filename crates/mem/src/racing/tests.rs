@@ -7,7 +7,7 @@ fn source(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7) as u8 ^ 0x5a).collect()
 }
 
-/// Copies with each function, at some alignment, and looks at what is around.
+/// Copies with each function, at some alignment, and checks the bytes around the copy.
 fn check(len: usize, skew: usize) {
     let from = source(len + skew);
     for copy in [load, store, transfer] {
@@ -71,7 +71,7 @@ struct Shared(*mut u8);
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// The address; a method, so that closures take the whole value.
+    /// Returns the address; a method, so that closures take the whole value.
     fn start(self) -> *mut u8 {
         self.0
     }

@@ -139,7 +139,7 @@ impl Producer {
             return true;
         }
         // Acquire pairs with the release in Consumer::publish: the consumer no longer reads the cells below.
-        // A value beyond our own head is ignored (invariant I4).
+        // A value beyond the producer's own head is ignored (invariant I4).
         let consumed = cursors.consumed.load(Ordering::Acquire);
         if consumed <= self.head() {
             self.limit = self.limit.max(consumed + self.cells.count());
@@ -318,7 +318,7 @@ impl Consumer {
         if next >= self.stop {
             return false;
         }
-        let inline = self.inline(); // Before the check: its acquire would force a reload.
+        let inline = self.inline(); // Read first: the acquire of `peek` would force a reload.
         let Peek::Cell(first, second) = self.peek() else { return false };
         let taken = take.accept(first, second, inline);
         if taken {

@@ -88,8 +88,8 @@ fn restart(head: u64, size: u64) -> u64 {
 
 /// The producer of payload.
 ///
-/// The bytes of a *run*, from `head` to `run_end`, are free, reserved memory and of one lap. So a claim in a
-/// run needs no other check. A computed run stays valid: the free bytes, the reserved bytes and the lap only
+/// The bytes of a *run*, from `head` to `run_end`, are free, backed by memory, and of one lap. So a claim in
+/// a run needs no other check. A computed run stays valid: the free bytes, the backed bytes and the lap only
 /// grow.
 pub struct Producer {
     span: PayloadMemory,
@@ -116,8 +116,8 @@ impl Producer {
         Some(self.span.window(self.head, len))
     }
 
-    /// Computes the run again, with the first `real` bytes of the ring reserved. A ring that rewinds has no
-    /// run: each claim checks if the ring is empty.
+    /// Computes the run again; the first `real` bytes of the ring are backed by memory. A ring that rewinds
+    /// has no run: each claim checks if the ring is empty.
     pub fn renew_run(&mut self, real: usize) {
         if !self.span.rewinds {
             let lap_start = self.head & !(self.span.size - 1);
@@ -270,7 +270,7 @@ impl Consumer {
             return false;
         }
         self.published = self.tail;
-        // Release pairs with the acquire in Producer::claim.
+        // Release pairs with the acquire in Producer::look.
         cursors.freed.store(self.tail, Ordering::Release);
         true
     }

@@ -33,7 +33,7 @@ impl Memory {
         self.ends_of(false)
     }
 
-    /// The same, of a ring that rewinds or not.
+    /// Returns both ends of a ring that rewinds if `rewinds`.
     fn ends_of(&mut self, rewinds: bool) -> (Sender, Receiver) {
         let base = NonNull::from(&mut self.cells[..]).cast();
         // SAFETY: the memory outlives the ends in every test here; one role is made for each side.
@@ -60,7 +60,7 @@ impl Memory {
 struct Sender {
     cells: cells::Producer,
     payload: payload::Producer,
-    /// Of the payload ring in bytes, and how many of them count as real memory in runs.
+    /// The size of the payload ring in bytes, and the bytes that count as real memory in runs.
     size: usize,
     real: usize,
 }
@@ -76,13 +76,13 @@ fn pattern(n: u64, len: usize) -> Vec<u8> {
 }
 
 impl Sender {
-    /// Sends packet `n` with `len` bytes; false where there is no room.
+    /// Sends packet `n` with `len` bytes; returns false if there is no room.
     fn send(&mut self, n: u64, len: usize, reserve: u64, at_most: usize, cursors: &Cursors) -> bool {
         if !self.cells.has_room(reserve, cursors) {
             return false;
         }
         let bytes = pattern(n, len);
-        // A run knows no other limit than the ring.
+        // A run has no other limit than the ring.
         let in_run = at_most == self.size
             && self.payload.claim_in_run(len).map(|window| window.write(0, &bytes)).is_some();
         if !in_run {
@@ -98,7 +98,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// The next packet's number, place in the ring, and length, if its content is right.
+    /// Returns the next packet's number, place in the ring, and length, if its content is right.
     fn receive(&mut self) -> Option<(u64, usize, usize)> {
         let (first, second) = match self.cells.peek() {
             cells::Peek::Cell(first, second) => (first, second),
@@ -140,8 +140,8 @@ fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any interleaving of sends and receives keeps order and content; live payloads never overlap or cross the end;
-    /// the limits hold.
+    /// Any interleaving of sends and receives keeps order, content and limits. Live payloads never overlap or
+    /// cross the end of the ring.
     #[test]
     fn rings_agree_with_a_queue(
         cells_shift in 1u32..6,
@@ -185,7 +185,8 @@ proptest! {
         prop_assert!(oracle.is_empty());
     }
 
-    /// What is posted within a run and what is posted after a look keep one order, and the reserve stays free.
+    /// Packets posted within a run and packets posted after a check of the cursors keep one order. The
+    /// reserve stays free.
     #[test]
     fn runs_agree_with_a_queue(cells_shift in 1u32..6, steps in prop::collection::vec(any::<bool>(), 1..400)) {
         let cells = 1usize << cells_shift;
@@ -215,7 +216,7 @@ proptest! {
         }
     }
 
-    /// Where a payload lies is free of every payload that was not given back.
+    /// A new payload never overlaps one that was not given back.
     #[test]
     fn places_never_overlap(
         lens in prop::collection::vec(1usize..=256, 1..200),
@@ -254,7 +255,7 @@ proptest! {
         }
     }
 
-    /// A consumer that lies about its cursors makes nothing of ours go wrong.
+    /// A receiver that lies about its cursors does no harm to the sender.
     #[test]
     fn wild_cursors_are_survived(wild in prop::collection::vec((any::<u64>(), any::<u64>(), 1usize..=256), 1..300)) {
         let mut memory = Memory::new(8, 16);
@@ -295,7 +296,8 @@ fn a_foreign_stamp_is_corrupt() {
     assert_eq!(receiver.cells.peek(), cells::Peek::Corrupt(2, 1));
 }
 
-/// A stream that fills its half and is emptied again goes on, whatever was skipped at the end of the ring.
+/// A stream that fills its half and is emptied again goes on, whatever bytes were skipped at the end of the
+/// ring.
 #[test]
 fn a_stream_alone_never_starves() {
     for before in 0..32 {
@@ -314,7 +316,7 @@ fn a_stream_alone_never_starves() {
 #[test]
 fn two_threads_agree() {
     const PACKETS: u64 = if cfg!(miri) { 50 } else { 100_000 };
-    // Where it stays: a box that moves ends what points into it.
+    // The memory is in its final place before pointers to it are made: moving a box would invalidate them.
     let mut memory = Arc::new(Memory::new(16, 32));
     let (mut sender, mut receiver) = Arc::get_mut(&mut memory).expect("one owner").ends();
     let sending = thread::spawn({

@@ -64,7 +64,7 @@ void collectives(void)
     say_ints("scan in place", out, 4);
     memset(out, 0xff, sizeof out);
     CODE(MPI_Exscan(in, out, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    /* The first rank's is undefined. */
+    /* The first rank's result is undefined. */
     if (rank > 0)
         say_ints("exscan", out, 4);
     memcpy(out, in, sizeof out);
@@ -145,7 +145,7 @@ void uneven(void)
     say("all: %d", at);
 }
 
-/* Keeps the left operand's last digits: associative, not commutative. */
+/* Keeps the last digits of the left operand: associative, not commutative. */
 static void follow(void *in, void *inout, int *len, MPI_Datatype *datatype)
 {
     (void)datatype;

@@ -108,7 +108,7 @@ void communicators(void)
     MPI_Comm_split(made, 0, rank / 2 * -1, &other);
     say_comm("equal keys", other);
     MPI_Comm_free(&other);
-    /* Who shares memory depends on where they run. */
+    /* The processes that share memory depend on the hosts of the ranks. */
     MPI_Comm_split_type(made, rank == 0 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, -rank, MPI_INFO_NULL, &other);
     say("shared: %d", other != MPI_COMM_NULL);
     if (other != MPI_COMM_NULL)

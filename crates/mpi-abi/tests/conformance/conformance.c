@@ -1,4 +1,4 @@
-/* Results of many calls, line by line, the same whichever implementation runs it. Rank 0 prints what all have said. */
+/* Results of many calls, line by line, equal for all implementations. Rank 0 prints all ranks' lines. */
 #include "conformance.h"
 
 #include <stdarg.h>
@@ -44,7 +44,7 @@ void say_doubles(const char *what, const double *numbers, int n)
     say("%s:%s", what, text);
 }
 
-/* The first of them, and a hash (FNV-1a) of all. */
+/* Adds the first bytes, and a hash (FNV-1a) of all, to the lines of this rank. */
 void say_bytes(const char *what, const void *bytes, int n)
 {
     char text[65] = "";
@@ -113,7 +113,7 @@ void say_status(const char *what, const MPI_Status *status, MPI_Datatype datatyp
         cancelled);
 }
 
-/* What a rank has said in this part, with zeros for the ends of lines. */
+/* Returns the lines of a rank in this part, with zeros for the ends of lines. */
 static char *said(int from, int *len)
 {
     MPI_Status status;
@@ -129,7 +129,7 @@ static char *said(int from, int *len)
     return text;
 }
 
-/* Rank 0 prints what each rank has said in this part; what all say, once. */
+/* Rank 0 prints the lines of each rank in this part; a line that all ranks have is printed once. */
 static void print(const char *part)
 {
     enum { MOST = 8 };
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
         return 0;
     }
     for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
-        /* So that what is wrong is known by its part. */
+        /* A single part can be run to find a wrong result. */
         if (argc == 2 && strcmp(argv[1], parts[n].name) != 0)
             continue;
         say("begins");

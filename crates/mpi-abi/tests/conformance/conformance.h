@@ -1,5 +1,6 @@
-/* What the parts of the conformance program share: lines that each rank says, and names of the standard's constants.
-   What the standard leaves to the implementation is not said: values of handles and codes, texts, order of arrivals. */
+/* Common parts of the conformance program: lines of each rank, and names of the standard's constants. Lines
+   leave out values that the standard leaves to the implementation: handles and codes, texts, order of
+   arrivals. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,17 +8,17 @@
 
 extern int size, rank;
 
-/* Adds a line to what this rank says. */
+/* Adds a line to those of this rank. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Says numbers in one line. */
+/* Adds a line of numbers. */
 void say_ints(const char *what, const int *numbers, int n);
 void say_doubles(const char *what, const double *numbers, int n);
 void say_bytes(const char *what, const void *bytes, int n);
-/* Says the class of what a call returned. */
+/* Adds a line with the class of the error that a call returned. */
 void say_code(const char *call, int code);
-/* The communicators' relation in words. */
+/* Returns the communicators' relation in words. */
 const char *relation(int result);
-/* Source, tag, count and whether it was cancelled. */
+/* Adds a line with source, tag, count, and whether the operation was cancelled. */
 void say_status(const char *what, const MPI_Status *status, MPI_Datatype datatype);
 
 #define CODE(call) say_code(#call, call)
@@ -48,5 +49,5 @@ void pointers(void);
 void processes(void);
 void tools(void);
 
-/* Does what a process has to do that was started by another one; 0 for any other. */
+/* Runs the part of a process that was started by another one; returns 0 in any other process. */
 int is_child(int argc, char **argv);

@@ -1,4 +1,5 @@
-/* Facts of datatypes, their contents, and packed bytes. Without external32, whose functions MPICH 5.0.2 dies of. */
+/* Facts of datatypes, their contents, and packed bytes. external32 is left out, because MPICH 5.0.2 crashes
+   in its functions. */
 #include "conformance.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What the parts about files share. */
+/* Common parts of the tests of files. */
 #include "conformance.h"
 
 #include <unistd.h>
@@ -6,10 +6,10 @@
 /* The file of all ranks. */
 extern char path[200];
 
-/* Makes that a path that is new to this machine. */
+/* Makes a path that is new to this machine. */
 void new_path(void);
-/* The file, opened by all; what fails is said. */
+/* Opens the file on all ranks; an error adds a line. */
 MPI_File opened(int mode);
-/* What lies in the file, as the system reads it, said by rank 0. */
+/* Rank 0 adds a line with the content of the file, as the system reads it. */
 void content(const char *what);
 void say_count(const char *what, const MPI_Status *status, MPI_Datatype datatype);

@@ -49,7 +49,7 @@ void blocking(void)
     int bytes;
     MPI_Buffer_detach(&given, &bytes);
     say("detached: %d %d", given == buffer, bytes);
-    /* No process. */
+    /* Messages with MPI_PROC_NULL. */
     in[0] = -5;
     CODE(MPI_Send(out, 10, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
     CODE(MPI_Recv(in, 10, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
@@ -61,7 +61,7 @@ void blocking(void)
     say("no process: %d", message == MPI_MESSAGE_NO_PROC);
     CODE(MPI_Mrecv(in, 1, MPI_INT, &message, &status));
     say_status("mrecv of no process", &status, MPI_INT);
-    /* Partly filled elements; not of MPI_2INT, on which MPICH gives up. */
+    /* Partly filled elements, but not of MPI_2INT, which MPICH does not support here. */
     MPI_Datatype two;
     MPI_Type_contiguous(2, MPI_INT, &two);
     MPI_Type_commit(&two);
@@ -113,7 +113,7 @@ void nonblocking(void)
     say_status("null", &status, MPI_INT);
     MPI_Request_get_status(requests[0], &flag, &status);
     say("status of null: %d", flag);
-    /* One after the other by waitany. */
+    /* The requests end one after the other, by MPI_Waitany. */
     MPI_Irecv(two[0], 1, MPI_INT, before, 20, MPI_COMM_WORLD, &requests[0]);
     MPI_Irecv(two[1], 1, MPI_INT, before, 21, MPI_COMM_WORLD, &requests[1]);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -149,7 +149,7 @@ void nonblocking(void)
     say_status("waited", &status, MPI_INT);
     MPI_Isendrecv(out, 4, MPI_INT, next, 24, in, 9, MPI_INT, before, 24, MPI_COMM_WORLD, &requests[0]);
     MPI_Wait(&requests[0], &status);
-    /* Without the status, which MPICH fills from what was before. */
+    /* The status is left out, because MPICH leaves old values in it. */
     say_ints("isendrecv", in, 5);
 }
 

@@ -52,7 +52,7 @@ void attributes(void)
     MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &dup, NULL);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &nothing, NULL);
     value("unset", comm, key[0]);
-    /* One at a time: in which order several are copied or deleted is not said by the standard. */
+    /* One attribute at a time: the standard does not say in which order several are copied or deleted. */
     MPI_Comm_set_attr(comm, key[0], (void *)20L);
     MPI_Comm_set_attr(comm, dup, (void *)5L);
     MPI_Comm_set_attr(comm, nothing, (void *)6L);
@@ -86,7 +86,8 @@ void attributes(void)
     MPI_Type_dup(datatype, &second);
     MPI_Type_get_attr(second, type_key, &found, &flag);
     say("type: %d %ld", flag, (long)found);
-    /* Freed after its duplicate: MPICH keeps the attributes of a datatype as long as there are others made of it. */
+    /* The key is freed after the duplicate: MPICH keeps the attributes of a datatype as long as others
+       derived from it exist. */
     MPI_Type_delete_attr(second, type_key);
     MPI_Type_free(&second);
     MPI_Type_free(&datatype);
@@ -166,8 +167,8 @@ void errors(void)
     CODE(MPI_Bcast(one, 1, MPI_INT, size, MPI_COMM_WORLD));
     CODE(MPI_Bcast(one, 1, MPI_INT, -1, MPI_COMM_WORLD));
     CODE(MPI_Reduce(one, one + 1, 1, MPI_INT, MPI_OP_NULL, 0, MPI_COMM_WORLD));
-    /* A negative count of MPI_Allreduce is left out: MPICH moves memory by it. */
-    /* Null handles of operations and requests are left out, MPICH dies of them. */
+    /* A negative count of MPI_Allreduce is left out: MPICH copies memory with it. */
+    /* Null handles of operations and requests are left out: MPICH crashes on them. */
     CODE(MPI_Type_contiguous(-1, MPI_INT, &made));
     CODE(MPI_Type_free(&(MPI_Datatype){MPI_DATATYPE_NULL}));
     MPI_Type_contiguous(2, MPI_INT, &made);
@@ -178,7 +179,8 @@ void errors(void)
     int bad[2] = {0, size};
     MPI_Group group;
     CODE(MPI_Group_incl(world, 2, bad, &group));
-    /* A rank that is named twice is left out, as is the remote size where there is none: MPICH permits both. */
+    /* A rank that is named twice is left out, and the remote size of an intracommunicator: MPICH permits
+       both. */
     MPI_Group_free(&world);
     CODE(MPI_Cartdim_get(MPI_COMM_WORLD, &n));
     CODE(MPI_Comm_free_keyval(&(int){MPI_KEYVAL_INVALID}));
@@ -195,7 +197,7 @@ void errors(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
     MPI_Comm_get_errhandler(MPI_COMM_WORLD, &found);
     MPI_Errhandler_free(&found);
-    /* Without what is returned: the code that the handler was given (MPI 5.0, section 9.3.1), but success with MPICH. */
+    /* The returned code is left out: the handler's code by MPI 5.0, section 9.3.1, but success with MPICH. */
     MPI_Send(one, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
     MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_RANK);
     say("handled: %d", handled);

@@ -1,4 +1,4 @@
-/* One-sided communication: each way to synchronize, each call, operations, datatypes, errors. */
+/* One-sided communication: each kind of synchronisation, each call, operations, datatypes, errors. */
 #include "conformance.h"
 
 #include <stdint.h>
@@ -9,13 +9,13 @@ static int *memory;
 static MPI_Win window;
 static int next, before;
 
-/* Says what lies in this rank's part; between two fences or locks. */
+/* Adds a line with this rank's part; called between two fences or locks. */
 static void part(const char *what)
 {
     say_ints(what, memory, CELLS);
 }
 
-/* All of this rank's part, while no other rank accesses it. */
+/* Fills this rank's whole part, while no other rank accesses it. */
 static void clear(int value)
 {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window);
@@ -36,7 +36,7 @@ static void fences(void)
     MPI_Win_fence(0, window);
     part("put");
     say_ints("got", got, 3);
-    /* No rank adds before all have looked. */
+    /* No rank adds before all ranks have read. */
     MPI_Win_fence(0, window);
     for (int n = 0; n < size; n++)
         MPI_Accumulate(from, 2, MPI_INT, n, 10, 2, MPI_INT, MPI_SUM, window);
@@ -45,7 +45,7 @@ static void fences(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Rank 0 puts to all others, which expect it. */
+/* Rank 0 puts to all other ranks, which expose their parts to it. */
 static void post_and_start(void)
 {
     MPI_Group world, origin, targets;
@@ -188,7 +188,7 @@ static void types(void)
     of_type("aint", MPI_AINT, &(MPI_Aint){5}, &(MPI_Aint){6}, 8, MPI_REPLACE);
 }
 
-/* Every pair of three layouts of six numbers. */
+/* Tests every pair of three layouts of six numbers. */
 static void layouts(void)
 {
     MPI_Datatype made[3];
@@ -238,7 +238,7 @@ static void dynamic(void)
     free(attached);
 }
 
-/* Rank n counts its places in units of 2^n bytes. */
+/* Rank n has displacement units of 2^n bytes. */
 static void units(void)
 {
     char bytes[64];
@@ -269,7 +269,7 @@ static void wrong_calls(void)
     CODE(MPI_Win_complete(window));
     CODE(MPI_Win_wait(window));
     CODE(MPI_Win_lock(MPI_LOCK_SHARED, size, 0, window));
-    /* A kind of lock that there is not is left out: the class is that of locks, but that of arguments with MPICH. */
+    /* An invalid kind of lock is left out: its class is MPI_ERR_LOCKTYPE, but MPI_ERR_ARG with MPICH. */
 }
 
 void onesided(void)

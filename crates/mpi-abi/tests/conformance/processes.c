@@ -1,12 +1,12 @@
-/* Processes that are started, and connections between groups of them. Children are this program again, and report to
-   their parents. */
+/* Processes that are started, and connections between groups of them. Children run this program too, and
+   report to their parents. */
 #include "conformance.h"
 
 #include <unistd.h>
 
 enum { WORDS = 4, ROOM = 64 };
 
-/* What a child tells of itself. */
+/* The report of a child about itself. */
 struct report {
     int rank, size, parents, appnum, words;
     char said[WORDS][ROOM], folder[ROOM], name[MPI_MAX_OBJECT_NAME];
@@ -31,7 +31,7 @@ static void tell(MPI_Comm parents, int argc, char **argv)
     MPI_Send(&own, (int)sizeof own, MPI_BYTE, 0, 1, parents);
 }
 
-/* What a child does after its report, by its first word. */
+/* Runs the rest of a child after its report, selected by its first argument. */
 static void follow(MPI_Comm parents, const char *word)
 {
     MPI_Comm all;
@@ -76,7 +76,7 @@ static void say_reports(const char *what, MPI_Comm children)
     }
 }
 
-/* The part of the children's sums, and the end. */
+/* Adds the children's sums, and ends the connection. */
 static void finish(const char *what, MPI_Comm children)
 {
     int sum = 10 * (rank + 1), found = -1;
@@ -88,7 +88,7 @@ static void finish(const char *what, MPI_Comm children)
 
 static void one_program(char *program)
 {
-    /* Words that are empty are left out: MPICH's launcher dies of them. */
+    /* Empty arguments are left out: MPICH's launcher crashes on them. */
     char *words[] = {"merge", "two words", "-n", NULL};
     int codes[2] = {-1, -1}, sum = 10, found, inter, mine, all_ranks[8];
     MPI_Comm children, all;
@@ -106,7 +106,7 @@ static void one_program(char *program)
         say_ints("merged", all_ranks, size + 2);
     MPI_Comm_free(&all);
     MPI_Comm_disconnect(&children);
-    /* Only rank 0 has a child of its own; what is said of errors is not asked for. */
+    /* Only rank 0 has a child of its own; it does not ask for error codes. */
     if (rank == 0) {
         MPI_Comm_spawn(program, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &children, MPI_ERRCODES_IGNORE);
         say_reports("its own", children);
@@ -130,7 +130,7 @@ static void two_programs(char *program)
     finish("two programs", children);
 }
 
-/* Rank 0 accepts what all others connect to, with a name if names can be published. */
+/* Rank 0 accepts the other ranks, by a name if names can be published. */
 static void ports(void)
 {
     char port[MPI_MAX_PORT_NAME] = "", found[MPI_MAX_PORT_NAME] = "";

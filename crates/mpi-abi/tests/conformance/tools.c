@@ -1,4 +1,4 @@
-/* The tools interface, as far as it does not depend on which variables an implementation has. */
+/* The tools interface, without the variables that differ between implementations. */
 #include "conformance.h"
 
 enum { TEXT = 4096 };
@@ -43,7 +43,7 @@ static int is_datatype(MPI_Datatype datatype)
            datatype == MPI_INT32_T || datatype == MPI_INT64_T || datatype == MPI_UINT32_T || datatype == MPI_UINT64_T;
 }
 
-/* Whether an enumeration tells as many items as it says. */
+/* Returns true if an enumeration has as many items as it says. */
 static int enumerated(MPI_T_enum enumeration)
 {
     char text[TEXT];
@@ -65,7 +65,7 @@ static int fits(MPI_Datatype datatype, int count)
     return count > 0 && count <= TEXT / bytes;
 }
 
-/* Control variables: each has what a tool needs, is found by its name, and can be read. */
+/* Checks that each control variable has the fields for a tool, is found by its name, and can be read. */
 static void control_variables(void)
 {
     static char name[TEXT], text[TEXT], value[TEXT];
@@ -92,7 +92,7 @@ static void control_variables(void)
     }
     say("named %d, well formed %d, found by name %d, readable %d", named == n, formed == n, found == n, readable == unbound);
     TOLD(MPI_T_cvar_get_index("no such variable", &n));
-    /* The length that a short text needs is left out: with MPICH it is what was given. */
+    /* The length for a text that does not fit is left out: MPICH returns the given one. */
     int len = 3;
     MPI_T_cvar_get_info(0, name, &(int){TEXT}, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     MPI_T_cvar_get_info(0, text, &len, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
@@ -176,9 +176,9 @@ void tools(void)
     TOLD(MPI_T_finalize());
     TOLD(MPI_T_cvar_get_num(&n));
     TOLD(MPI_T_finalize());
-    /* It can be begun again. */
+    /* The interface can be initialised again. */
     TOLD(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     TOLD(MPI_T_cvar_get_num(&n));
-    /* Calls after the end are left out: MPICH answers them while MPI is there. */
+    /* Calls after the end are left out: MPICH answers them as long as MPI is initialised. */
     TOLD(MPI_T_finalize());
 }

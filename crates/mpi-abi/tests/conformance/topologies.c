@@ -153,7 +153,7 @@ void neighbours(void)
     MPI_Cart_create(MPI_COMM_WORLD, 1, dims, wrap, 0, &comm);
     among(comm, 2, 2);
     MPI_Comm_free(&comm);
-    /* Each rank sends to all above it; the lowest receives nothing. */
+    /* Each rank sends to all ranks above it; the lowest receives no message. */
     int to[4], from[4], in = 0, out = 0;
     for (int r = rank + 1; r < size; r++)
         to[out++] = r;

@@ -1,4 +1,4 @@
-/* Views of files: which bytes a rank sees, in which representation. */
+/* Views of files: the visible bytes of a rank, and their representation. */
 #include "files.h"
 
 static void say_view(const char *what, MPI_File file)
@@ -23,7 +23,7 @@ static void say_view(const char *what, MPI_File file)
         MPI_Type_free(&filetype);
 }
 
-/* Each rank has two of each 2 * size numbers. */
+/* Each rank has two numbers of every 2 * size. */
 static void interleaved(void)
 {
     MPI_File file = opened(MPI_MODE_RDWR | MPI_MODE_CREATE);
@@ -53,7 +53,7 @@ static void interleaved(void)
     say_ints("read by all", got, 7);
     CODE(MPI_File_read_at(file, 3, got, 4, MPI_INT, &status));
     say_ints("read", got, 4);
-    /* Every other number of memory. */
+    /* The data lie at every other number of memory. */
     MPI_Type_vector(4, 1, 2, MPI_INT, &spread);
     MPI_Type_commit(&spread);
     memset(got, -1, sizeof got);
@@ -75,7 +75,7 @@ static void interleaved(void)
     CODE(MPI_File_read_all_begin(file, got, 3, MPI_INT));
     CODE(MPI_File_read_all_end(file, got, &status));
     say_ints("split", got, 3);
-    /* Only some have something to write. */
+    /* Only some ranks write. */
     MPI_Barrier(MPI_COMM_WORLD);
     CODE(MPI_File_write_at_all(file, 8, from, rank % 2 == 0 ? 2 : 0, MPI_INT, &status));
     content("uneven");
@@ -85,7 +85,7 @@ static void interleaved(void)
     MPI_Type_free(&row);
 }
 
-/* Rows of a matrix, a part of each in turn, columns too. */
+/* Rows of a matrix are dealt to the ranks in turn; columns, too. */
 static void matrices(void)
 {
     MPI_File file;
@@ -116,7 +116,7 @@ static void matrices(void)
     MPI_File_close(&file);
 }
 
-/* The standard's representation has the bytes the other way round. */
+/* The standard's representation has the opposite byte order. */
 static void external(void)
 {
     MPI_File file;

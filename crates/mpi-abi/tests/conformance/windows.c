@@ -1,4 +1,4 @@
-/* Windows: what they are made of, and what can be asked of them. */
+/* Windows: their creation and their attributes. */
 #include "conformance.h"
 
 static const char *flavor_name(int flavor)
@@ -47,7 +47,8 @@ static void keys(const char *what, MPI_Win window)
     for (size_t n = 0; n < sizeof asked / sizeof *asked; n++) {
         room = sizeof text;
         MPI_Info_get_string(info, asked[n], &room, text, &flag);
-        /* Which of the two orders of the same words is told, and whether a key without a value is told, is left open. */
+        /* The standard leaves open which of two spellings a hint has, and whether a key without a value is
+           returned. */
         if (flag && n != 1)
             say("%s: %s = %s", what, asked[n], text);
     }
@@ -83,12 +84,12 @@ static void window_attributes(MPI_Win window)
     MPI_Win_get_attr(window, key, &value, &flag);
     say("deleted: %d", flag);
     MPI_Win_set_attr(window, key, (void *)9L);
-    /* Which ends with the window. */
+    /* The key ends with the window. */
     MPI_Win_free_keyval(&key);
     say("key invalid: %d", key == MPI_KEYVAL_INVALID);
 }
 
-/* Of ranks of one host; on several, nothing. */
+/* Tests shared memory of ranks of one host; does nothing on several hosts. */
 void sharing(void)
 {
     MPI_Comm host;
@@ -118,7 +119,7 @@ void sharing(void)
     MPI_Win_shared_query(window, MPI_PROC_NULL, &bytes, &unit, &other);
     say("first part: %ld bytes, unit %d, %d", (long)bytes, unit, other[0]);
     MPI_Win_shared_query(window, 0, &bytes, &unit, &other);
-    /* Parts of neighbours follow each other, unless the info says otherwise. */
+    /* Parts of neighbours are contiguous, unless the info says otherwise. */
     int all = 0;
     for (int n = 0; n < size * (size + 1) / 2; n++)
         all = all * 3 + other[n];

@@ -80,7 +80,7 @@ static void read_window(void)
     memcpy(messages, memory, sizeof messages);
 }
 
-/* What the ranks do in their turns. */
+/* The functions that each rank calls in its turns. */
 static const struct workload {
     const char *name;
     void (*turns[2])(void);

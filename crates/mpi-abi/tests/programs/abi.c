@@ -1,4 +1,4 @@
-/* What is asked and told about the binary interface and the machine. */
+/* Queries of the binary interface and the machine. */
 #include "check.h"
 
 static int has(MPI_Info info, const char *key, const char *expected)

@@ -1,5 +1,5 @@
-/* Long accumulates and single elements at the same memory, by several threads of every rank: nothing is lost. An argument says for how
-   many seconds they go on at least. */
+/* Long accumulates and single elements in the same memory, by several threads of every rank: no addition is
+   lost. The argument is the least number of seconds. */
 #include "check.h"
 #include <pthread.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@ enum { ELEMENTS = 6000, ROUNDS = 60, THREADS = 2 };
 static int rank, size;
 static MPI_Win win;
 
-/* Which thread, and what it has added to each element of each rank. */
+/* The number of a thread, and its sum for each element of each rank. */
 struct work {
     int thread;
     int64_t *added;
@@ -43,7 +43,7 @@ static void *work(void *argument)
                 OK(MPI_Fetch_and_op(&one, &before, MPI_INT64_T, to, at, MPI_SUM, win));
             mine->added[to * ELEMENTS + at] += 49;
         } else {
-            /* Adds one by comparing and swapping. */
+            /* Adds one by compare-and-swap. */
             int64_t expected = 0, wanted = 1;
             for (;;) {
                 OK(MPI_Compare_and_swap(&wanted, &expected, &before, MPI_INT64_T, to, at, win));
@@ -54,7 +54,7 @@ static void *work(void *argument)
                 wanted = before + 1;
             }
         }
-        /* The memory that is added must not change before. */
+        /* The added memory must not change before the flush. */
         OK(MPI_Win_flush(to, win));
         for (int i = at; i < at + count; i++)
             mine->added[to * ELEMENTS + i]++;

@@ -1,9 +1,10 @@
-/* New communicators that are made at the same time: those of one call find each other by their tag or string alone. */
+/* New communicators that are made at the same time: the members of a call find each other by its tag or
+   string alone. */
 #include "check.h"
 #include <pthread.h>
 #include <unistd.h>
 
-/* Tags whose low 26 bits are the same. */
+/* Tags whose low 26 bits are equal. */
 static const int tags[2] = {5, 5 + (1 << 26)};
 static MPI_Comm made[2];
 static int rank;
@@ -19,7 +20,7 @@ static void make(int which)
 static void *other(void *unused)
 {
     (void)unused;
-    /* The other call of this rank has begun, most likely; the result does not depend on it. */
+    /* The other call of this rank has most likely begun; the result does not depend on it. */
     usleep(50000);
     make(1 - rank);
     return NULL;
@@ -45,7 +46,7 @@ static void tags_with_the_same_end(void)
     OK(MPI_Comm_free(&made[1]));
 }
 
-/* Strings that are different and have the same hash do not agree with each other. */
+/* Different strings with equal hashes do not match each other. */
 static void strings_with_the_same_hash(void)
 {
     const char *names[2] = {"name 38519", "name 21771"};

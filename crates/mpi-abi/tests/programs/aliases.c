@@ -1,4 +1,4 @@
-/* Buffers that are the same memory: errors before anything is sent, in each form of a call. */
+/* Buffers that overlap: each form of a call fails before it sends anything. */
 #include "check.h"
 
 static int rank, size;
@@ -72,7 +72,8 @@ static void absolute(void)
     OK(MPI_Type_free(&taken));
 }
 
-/* The same address is no error without data, where it means nothing, and where the elements lie elsewhere. */
+/* Equal addresses are no error without data, where an address is not significant, and where the elements lie
+   apart. */
 static void permitted(void)
 {
     OK(MPI_Allreduce(one, one, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD));

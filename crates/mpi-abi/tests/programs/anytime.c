@@ -1,4 +1,5 @@
-/* What any thread may call at any time, though the level is MPI_THREAD_FUNNELED: beside a thread that exchanges messages. */
+/* Calls that any thread may make at any time, even at the level MPI_THREAD_FUNNELED, beside a thread that
+   exchanges messages. */
 #include "check.h"
 #include <pthread.h>
 
@@ -23,7 +24,7 @@ static void once(void)
     OK(MPI_Get_library_version(text, &len));
     CHECK(len == (int)strlen(text) && strstr(text, "Canel\xc3\xa9 "));
     OK(MPI_Abi_get_version(&major, &minor));
-    /* By the ABI of another MPI programs expect that one's name first, by the standard's the library's own. */
+    /* Programs for another MPI's ABI expect its name first, those for the standard's ABI the library's. */
     CHECK(strncmp(text, major >= 0 ? "Canel\xc3\xa9 " : MPI_ANY_TAG == MPI_ANY_SOURCE ? "Open MPI v" : "MPICH Version:\t", 8) == 0);
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "key", "value"));
@@ -49,7 +50,7 @@ static void *asks(void *unused)
     MPI_Session session;
     for (int n = 0; !over || n == 0; n++)
         once();
-    /* From here on receives are no longer deferred, in the middle of the other thread's messages. */
+    /* The session ends the deferring of receives, in the middle of the other thread's messages. */
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
     over = 2;
     OK(MPI_Session_finalize(&session));

@@ -1,4 +1,4 @@
-/* Attributes: those of the library, those of the program, and their end. */
+/* Attributes of the library, attributes of the program, and their deletion. */
 #include "check.h"
 
 static int deleted[4], deletions;
@@ -56,7 +56,7 @@ static void predefined(void)
     CHECK(number(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE) >= size);
     int *app = NULL, flag = -1;
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &app, &flag));
-    /* Alone, there is no number; as one of several programs, the number is the argument. */
+    /* A program started alone has no number; one of several programs has the argument as its number. */
     CHECK(flag ? *app == program : size == 1);
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_TAG_UB, NULL));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_delete_attr(MPI_COMM_WORLD, MPI_IO));
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     own();
     deprecated();
     others();
-    /* The last one set is the first to go. */
+    /* The attribute that was set last is deleted first. */
     deletions = 0;
     for (int n = 0; n < 3; n++) {
         OK(MPI_Comm_create_keyval(copy, note, &key[n], (void *)7));

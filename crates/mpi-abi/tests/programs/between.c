@@ -3,7 +3,8 @@
 
 static int rank, ranks, local, remote, mine, root, is_root;
 
-/* What the root's calls name, and the members of the other group; in the root's own group no other member takes part. */
+/* Returns the root argument: of the root and the other members of its group, and of the members of the other
+   group. */
 static int named(int group)
 {
     if (group == mine) return is_root ? MPI_ROOT : MPI_PROC_NULL;
@@ -32,7 +33,8 @@ static void gather_and_scatter(MPI_Comm between, int group)
     for (int j = 0; group != mine && j < n; j++) CHECK(own[j] == 100 * me + j);
 }
 
-/* Each member's number, kept behind what comes: the own group may have more members than there are parts. */
+/* Gathers each member's number. The own group may have more members than there are parts, so the number lies
+   behind these. */
 static void gather_to_all(MPI_Comm between)
 {
     int all[16], me;

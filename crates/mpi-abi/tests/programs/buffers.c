@@ -1,4 +1,4 @@
-/* Buffers of collectives: that of a broadcast's root is only read, parts to be received do not overlap. */
+/* Buffers of collectives: a broadcast only reads the root's buffer, and received parts do not overlap. */
 #include "check.h"
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@ enum { ROWS = 4, MOST = 8 };
 
 static int rank, ranks;
 
-/* Others have received the numbers and nothing between them, and forget them. */
+/* Checks that only the numbers of the message were received, and clears them. */
 static void received(int *data)
 {
     for (int i = 0; rank != 0 && i < 2 * ROWS; i++) {
@@ -16,7 +16,7 @@ static void received(int *data)
     }
 }
 
-/* Every second number of memory that the root cannot write. */
+/* Broadcasts every second number of memory that the root cannot write. */
 static void broadcasts(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -46,7 +46,8 @@ static void broadcasts(void)
     munmap(data, page);
 }
 
-/* All parts lie at one place. The calls fail before anything is sent: at the root of a gather, which is alone, and on all ranks. */
+/* All parts lie at one place. The calls fail before they send anything: the gather at its root alone, the
+   others on all ranks. */
 static void overlaps(void)
 {
     int all[MOST], own[MOST], counts[MOST], places[MOST], from[MOST];
@@ -68,7 +69,7 @@ static void overlaps(void)
     CHECK(strstr(text, "parts 0 and 1 of recvbuf overlap") != NULL);
 }
 
-/* Parts without elements may lie anywhere, parts with gaps between each other. */
+/* Parts without elements may lie anywhere, also inside others; parts with gaps may be interleaved. */
 static void apart(void)
 {
     int all[2 * MOST], counts[MOST] = {0}, places[MOST] = {0}, own[2] = {rank, 10 + rank};

@@ -1,9 +1,9 @@
-/* Cancelled messages: what is withdrawn, what is not, and what comes after. */
+/* Cancelled messages: those that can be withdrawn, those that cannot, and those that follow. */
 #include "check.h"
 
 #define LONG (1 << 20)
 
-/* Whether an operation was cancelled, once it has ended. */
+/* Returns true if an operation was cancelled, once it has ended. */
 static int cancelled(MPI_Request *request)
 {
     MPI_Status status;
@@ -13,7 +13,7 @@ static int cancelled(MPI_Request *request)
     return flag;
 }
 
-/* The sender asks for messages that are not received; what it sends after them with the same tag comes. */
+/* The sender cancels messages that are not received; later messages with the same tag arrive. */
 static void sends(int bytes, int synchronous, char *data)
 {
     MPI_Request requests[3];
@@ -52,7 +52,7 @@ static void receives(int bytes, char *data)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A message that a matched probe took is not withdrawn. */
+/* A message that a matched probe has taken cannot be withdrawn. */
 static void taken(int rank, char *data)
 {
     MPI_Request request;

@@ -1,4 +1,4 @@
-/* What every program here starts with: claims that say where they failed. */
+/* Common start of all programs here: checks that print the place of a failure. */
 #pragma once
 #include <mpi.h>
 #include <stdio.h>
@@ -27,14 +27,14 @@ static inline void check_class(int code, int expected, const char *call, const c
     }
 }
 
-/* The condition holds. */
+/* Checks that the condition holds. */
 #define CHECK(condition) check((condition) != 0, #condition, __FILE__, __LINE__)
-/* The call succeeds. */
+/* Checks that the call succeeds. */
 #define OK(call) check_class((call), MPI_SUCCESS, #call, __FILE__, __LINE__)
-/* The call fails with an error of this class. */
+/* Checks that the call fails with an error of this class. */
 #define FAILS(class, call) check_class((call), (class), #call, __FILE__, __LINE__)
 
-/* Errors are returned from here on. */
+/* Initialises MPI with errors returned. */
 static inline void start(int *argc, char ***argv)
 {
     int provided;
@@ -47,7 +47,7 @@ static inline void start(int *argc, char ***argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
-/* What `main` returns. */
+/* Prints that the program has passed, if it has, and returns the exit status. */
 static inline int result(void)
 {
     if (failures == 0)

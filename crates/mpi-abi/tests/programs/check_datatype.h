@@ -1,7 +1,7 @@
-/* How a datatype is looked at: its bounds, what travels by it, and what it was made of. */
+/* Checks of a datatype: its bounds, the bytes that travel, and its constructor. */
 static unsigned char memory[4096], received[4096], packed[4096];
 
-/* Size, lower bound, extent, and the true ones. */
+/* Checks size, lower bound, extent, and the true ones. */
 static void bounds(int line, MPI_Datatype type, int size, long lb, long extent, long true_lb, long true_extent)
 {
     int got_size;
@@ -27,7 +27,8 @@ static void bounds(int line, MPI_Datatype type, int size, long lb, long extent, 
 }
 #define BOUNDS(...) bounds(__LINE__, __VA_ARGS__)
 
-/* Sends elements to itself as they are and as bytes, packs and unpacks them: the bytes at `places` arrive, no other. */
+/* Sends elements to this rank as they are and as bytes, packs and unpacks them: only the bytes at `places`
+   may arrive. */
 static void travels(int line, MPI_Datatype type, int count, const int *places, int n)
 {
     unsigned char *from = memory + 2048, *to = received + 2048;
@@ -70,7 +71,7 @@ static void travels(int line, MPI_Datatype type, int count, const int *places, i
         travels(__LINE__, type, count, places, sizeof places / sizeof *places);                                       \
     } while (0)
 
-/* What made a datatype, and its arguments as one list. */
+/* Checks the constructor of a datatype, and its arguments as one list. */
 static void made(int line, MPI_Datatype type, int combiner, int integers, int addresses, const long *expected)
 {
     int is[32], ni, na, nd, got, before = failures;

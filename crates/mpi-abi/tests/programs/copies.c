@@ -1,4 +1,5 @@
-/* What a duplicate takes from its communicator: attributes and handler as of the call, no hints; hints that are added to others. */
+/* Duplicates of a communicator: attributes and handler at the time of the call, without hints, or with added
+   hints. */
 #include "check.h"
 
 static int deletions;
@@ -36,7 +37,7 @@ static void set_hint(MPI_Comm comm, const char *key, const char *value)
     OK(MPI_Info_free(&info));
 }
 
-/* All that is changed after the call is of the original alone. */
+/* Changes after the call affect only the original. */
 static void as_of_the_call(void)
 {
     MPI_Comm comm, copy;
@@ -79,7 +80,7 @@ static void as_of_the_call(void)
     OK(MPI_Comm_free_keyval(&late));
 }
 
-/* The request fails, on all ranks, and what was copied before is deleted. */
+/* The request fails on all ranks, and attributes copied before the failure are deleted. */
 static void copies_that_fail(void)
 {
     MPI_Comm comm, copy;
@@ -112,14 +113,14 @@ static void hints(void)
     set_hint(comm, "mpi_assert_no_any_tag", "false");
     CHECK(strcmp(hint(comm, "mpi_assert_no_any_tag"), "false") == 0);
     CHECK(strcmp(hint(comm, "mpi_assert_no_any_source"), "true") == 0);
-    /* What is unknown is ignored, as a value that is none; kinds of memory are told, not set. */
+    /* Unknown keys and wrong values are ignored; the kinds of memory can be read, not set. */
     set_hint(comm, "mpi_assert_no_any_tag", "perhaps");
     CHECK(strcmp(hint(comm, "mpi_assert_no_any_tag"), "false") == 0);
     set_hint(comm, "mpi_memory_alloc_kinds", "nothing");
     CHECK(strcmp(hint(comm, "mpi_memory_alloc_kinds"), "mpi,system") == 0);
     set_hint(comm, "unknown", "value");
     CHECK(strcmp(hint(comm, "unknown"), "") == 0);
-    /* Duplicates have none of them (MPI 4.0), and defaults are told. */
+    /* Duplicates have none of these hints (MPI 4.0), and report the defaults. */
     OK(MPI_Comm_dup(comm, &copy));
     CHECK(strcmp(hint(copy, "mpi_assert_no_any_source"), "false") == 0);
     CHECK(strcmp(hint(copy, "mpi_assert_exact_length"), "false") == 0);

@@ -1,5 +1,5 @@
-/* Datatypes through the C interface: constructors, bounds, contents, packing, external32, counts of statuses, large counts
- * and wrong arguments. One process is enough: messages go to itself. */
+/* Datatypes through the C interface: constructors, bounds, contents, packing, external32, counts of statuses,
+ * large counts and wrong arguments. One process is enough, because messages go to itself. */
 #include "check.h"
 #include "check_datatype.h"
 #include <stddef.h>
@@ -56,7 +56,7 @@ static void constructors(void)
     BOUNDS(record, 9, 0, sizeof(Record), 0, 9);
     MADE(record, MPI_COMBINER_STRUCT, 3, 2, 2, 1, 1, 0, 8);
     TRAVELS(record, 2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18, 19, 20, 21, 22, 23, 24);
-    /* The padding of the inner struct counts, though it lies where no struct of C lies. */
+    /* The padding of the inner struct counts, even at a place that no struct of C has. */
     OK(MPI_Type_create_hindexed_block(1, 1, at, record, &type));
     BOUNDS(type, 9, 5, 16, 5, 9);
     OK(MPI_Type_free(&type));

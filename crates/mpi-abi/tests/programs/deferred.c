@@ -1,5 +1,5 @@
-/* Receives that may be deferred are in their places whatever another thread of the process, or another call, does meanwhile; and messages
- * keep their order while a second thread begins to call.
+/* Deferred receives keep their order, whatever another thread of the process, or another call, does
+ * meanwhile. Messages keep their order while a second thread begins to call MPI.
  *
  *   deferred [MICROSECONDS]    another thread begins after so long */
 #include "check.h"
@@ -12,7 +12,7 @@ static int rank, ranks, next, before;
 static MPI_Comm others;
 static useconds_t delay;
 
-/* Windows of messages in a ring of ranks, numbered; receives are started before, between and behind sends. */
+/* Sends windows of numbered messages around a ring of ranks; receives start before, among and after. */
 static void stream(MPI_Comm comm, int rounds)
 {
     int out[WINDOW], in[WINDOW];
@@ -44,7 +44,7 @@ static void stream(MPI_Comm comm, int rounds)
     }
 }
 
-/* Asks for what a thread waits for outside of MPI, which has started receives. */
+/* Asks the peer for the messages that another thread has started to receive. */
 static void *ask(void *unused)
 {
     (void)unused;
@@ -75,7 +75,7 @@ static void *end_receives(void *unused)
     return NULL;
 }
 
-/* In this thread, or in another one for which it waits. */
+/* Runs `body` in this thread, or in another one for which it waits. */
 static void call_in(int other, void *(*body)(void *))
 {
     pthread_t thread;
@@ -86,8 +86,8 @@ static void call_in(int other, void *(*body)(void *))
     }
 }
 
-/* A thread of rank 0 starts receives, another one waits for what comes behind them, and one of both or a third ends them; rank 1 sends
- * synchronously what only they take. */
+/* Threads of rank 0 start receives, wait for a later message, and end the receives; the arguments say which
+ * steps have a thread of their own. Rank 1 sends synchronously the messages of the receives. */
 static void receives_are_in_their_places(int starter, int asker, int ender)
 {
     int word = 1;
@@ -114,7 +114,7 @@ static void *stream_beside(void *unused)
     return NULL;
 }
 
-/* A receive of one thread, and then one of another: they get their messages in this order. */
+/* The receives of two threads, one after the other, get their messages in this order. */
 static int first_word, second_word;
 static MPI_Request first_receive;
 
@@ -148,7 +148,7 @@ static void threads_receive_in_their_order(int starter, int receiver)
     }
 }
 
-/* A communicator that is freed lives until its receives have ended; another one may have its handle meanwhile. */
+/* A freed communicator lives until its receives have ended; another one may get its handle meanwhile. */
 static void receives_outlive_their_communicator(void)
 {
     MPI_Comm freed, later;
@@ -157,7 +157,7 @@ static void receives_outlive_their_communicator(void)
     int in[2] = {0}, out[2] = {3, 4}, none = 0;
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &freed));
     int me = ranks - 1 - rank, from = (me + 1) % ranks, to = (me + ranks - 1) % ranks;
-    /* So that receives can be deferred. */
+    /* After this exchange receives can be deferred. */
     OK(MPI_Sendrecv(&none, 1, MPI_INT, to, 0, &none, 1, MPI_INT, from, 0, freed, MPI_STATUS_IGNORE));
     for (int turn = 0; turn < 2; turn++) {
         OK(MPI_Irecv(&in[0], 1, MPI_INT, from, TURN, freed, &requests[0]));
@@ -177,7 +177,8 @@ static void receives_outlive_their_communicator(void)
     OK(MPI_Comm_free(&later));
 }
 
-/* More receives than can be deferred at once, while one is kept for longer than handles are told apart by their age alone. */
+/* Starts more receives than can be deferred at once. One is kept so long that its handle's age alone would
+   not tell it from a newer one. */
 static void many_receives(MPI_Comm comm)
 {
     static int in[2 * SLOTS], out[2 * SLOTS];
@@ -206,7 +207,7 @@ static void many_receives(MPI_Comm comm)
     CHECK(got == before);
 }
 
-/* Messages come in another order than their receives were started. */
+/* Sends messages in another order than their receives were started. */
 static void another_order(MPI_Comm comm)
 {
     enum { TAGS = 8 };
@@ -234,7 +235,7 @@ static unsigned draw(unsigned *seed, unsigned below)
     return (*seed >> 8) % below;
 }
 
-/* Ends some requests in one of the ways that there are. */
+/* Ends some requests in one of the possible ways. */
 static void end_all(int count, MPI_Request *requests, unsigned way)
 {
     int index, flag = 0, ended = 0, indices[2 * WINDOW];
@@ -258,8 +259,8 @@ static void end_all(int count, MPI_Request *requests, unsigned way)
     }
 }
 
-/* Messages around the ring of which all ranks draw the same lengths and tags, and each how it receives them: they arrive in the order
- * in which they were sent. */
+/* All ranks draw the same lengths and tags of messages around the ring, and each its own way to receive them.
+ * Messages arrive in the order in which they were sent. */
 static void random_receives(MPI_Comm comm, unsigned plan, unsigned own)
 {
     static const int lengths[] = {1, 2, 12, 13, 100, 1024, 1500};
@@ -351,7 +352,7 @@ int main(int argc, char **argv)
         another_order(MPI_COMM_WORLD);
         many_receives(others);
         receives_outlive_their_communicator();
-        /* Which of the three are done by other threads; the first ones by the main thread alone. */
+        /* Bits select the steps that have a thread of their own; in the first round none has. */
         for (int who = 0; who < 8 && ranks > 1; who++) {
             receives_are_in_their_places(who & 4, who & 2, who & 1);
             threads_receive_in_their_order(who & 2, who & 1);

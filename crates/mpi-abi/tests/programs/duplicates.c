@@ -1,9 +1,9 @@
-/* Communicators duplicated while the program goes on: within a group, and between two. */
+/* Non-blocking duplicates of communicators, within a group and between two. */
 #include "check.h"
 
 static int size, rank;
 
-/* Its members add up their ranks; between two groups each group has the other's sum. */
+/* Checks that members can add up their ranks; between two groups each group has the other's sum. */
 static void works(MPI_Comm comm, int others)
 {
     int mine = -1, sum = -1;
@@ -25,7 +25,8 @@ static void within(void)
     }
 }
 
-/* Each rank duplicates what it shares with its neighbours, in an order of its own, while other calls go on. */
+/* Each rank duplicates its communicators with both neighbours, in an order of its own, while other calls go
+   on. */
 static void overlapping(void)
 {
     MPI_Comm ours[2] = {MPI_COMM_NULL, MPI_COMM_NULL}, copies[2], other;
@@ -42,7 +43,7 @@ static void overlapping(void)
     OK(MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &sum));
     OK(MPI_Wait(&sum, MPI_STATUS_IGNORE));
     CHECK(all == size);
-    /* Rank 0 waits for the others' ends before its own. */
+    /* Rank 0 waits for the end of the other ranks' duplicates before its own. */
     if (rank == 0)
         OK(MPI_Recv(&all, 1, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
@@ -61,7 +62,7 @@ static void overlapping(void)
     }
 }
 
-/* What is started on the same communicator meanwhile keeps its order. */
+/* A collective that starts on the same communicator during a duplicate keeps its order. */
 static void beside(void)
 {
     MPI_Comm copy;
@@ -76,7 +77,7 @@ static void beside(void)
     OK(MPI_Comm_free(&copy));
 }
 
-/* One group has a communicator that the other has not, so the first number that is free differs. */
+/* One group has a communicator that the other has not, so their first free numbers differ. */
 static void between(void)
 {
     MPI_Comm half, own = MPI_COMM_NULL, joined, copy;
@@ -103,7 +104,7 @@ static int refuse(MPI_Comm comm, int key, void *state, void *value, void *copy, 
     return MPI_ERR_OTHER;
 }
 
-/* A duplicate fails whose attribute cannot be copied, and the communicator goes on. */
+/* A duplicate fails if an attribute cannot be copied, and the communicator is still usable. */
 static void refused(void)
 {
     MPI_Comm comm, copy;

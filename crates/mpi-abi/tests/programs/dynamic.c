@@ -1,11 +1,11 @@
-/* Dynamic windows: accesses over the borders of adjacent memory; owners that wait for a value serve others meanwhile. */
+/* Dynamic windows: accesses across adjacent memory; owners that serve others while they wait for a value. */
 #include "check.h"
 
 static int rank, size;
 
 enum { HALF = 3000 };
 
-/* The first half is attached behind the second one; a third part has a gap before it. */
+/* The first half is attached after the second one; a third part has a gap before it. */
 static long memory[3 * HALF];
 
 static void attach(MPI_Win win)
@@ -38,7 +38,7 @@ static void borders(MPI_Win win, int target, MPI_Aint there)
     CHECK(back[0] == 2 && back[LEN - 1] == 2 * LEN);
 }
 
-/* Rank 0 waits for a value in its own memory, by one of several means, and rank 1 puts it there. */
+/* Rank 0 waits for a value in its own memory, in one of several ways, and rank 1 puts it there. */
 static void waits(MPI_Win win, MPI_Aint here, MPI_Aint there, volatile long *own, int how)
 {
     long one = 1, value = 0;

@@ -63,7 +63,7 @@ static void of_comm(MPI_Comm *comm, int *code, ...)
     *code = instead;
 }
 
-/* A call returns the code as its handler leaves it. */
+/* A call returns the code that its handler sets. */
 static void changed(void)
 {
     MPI_Errhandler handler;
@@ -81,7 +81,7 @@ static void changed(void)
     OK(MPI_Remove_error_class(instead));
 }
 
-/* Who asks for a handler gets the handle that the program has of it, and gives up each once. */
+/* A query for a handler returns the program's own handle; each returned handle is freed once. */
 static void asked(void)
 {
     MPI_Errhandler handler, found, again;

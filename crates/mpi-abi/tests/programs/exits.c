@@ -1,4 +1,5 @@
-/* The process exits while MPI is in use: what atexit(3) registered connects to other ranks and ends MPI. */
+/* The process exits while MPI is in use: functions registered with atexit(3) connect to other ranks and end
+   MPI. */
 #include "check.h"
 #include <unistd.h>
 

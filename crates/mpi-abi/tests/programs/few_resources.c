@@ -1,4 +1,4 @@
-/* A rank that has too few descriptors left for its lanes, or no memory, whatever it has asked the launcher for, communicates on those that it has. */
+/* A rank with too few descriptors or too little memory for its lanes communicates on those that it has. */
 #include "check.h"
 #include <dirent.h>
 #include <sys/resource.h>
@@ -12,7 +12,7 @@ static int descriptors(void)
     while (readdir(folder) != NULL)
         count++;
     closedir(folder);
-    /* Its own name, that of its parent, and the folder. */
+    /* Without the entries `.` and `..`, and the folder's own descriptor. */
     return count - 3;
 }
 
@@ -25,7 +25,7 @@ static rlim_t mapped(void)
     return (rlim_t)pages * 4096;
 }
 
-/* Makes more duplicates than there are lanes, and uses each, with at most so much of a resource. */
+/* Makes more duplicates than there are lanes, and uses each, with a limit of one resource. */
 static void duplicate_with(int resource, rlim_t most)
 {
     enum { MOST = 8 };
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     start(&argc, &argv);
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    /* Links of the first lane are open from here on. */
+    /* The links of the first lane are open from here on. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (argc > 1 && strcmp(argv[1], "memory") == 0)
         duplicate_with(RLIMIT_AS, mapped() + (1 << 19));

@@ -1,4 +1,4 @@
-/* What programs about files start with. */
+/* Common start of programs about files. */
 #include "check.h"
 #include <stdint.h>
 #include <unistd.h>

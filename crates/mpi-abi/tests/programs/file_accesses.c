@@ -1,4 +1,5 @@
-/* Data is written and read in each of the ways: by offsets, by pointers, alone and together, at once, started, and in two calls. */
+/* Reads and writes in each way: by offsets, by pointers, alone and collectively, blocking, non-blocking, and
+   in two calls. */
 #include "file.h"
 
 #define N 1000
@@ -14,7 +15,7 @@ static void fill(int seed)
     }
 }
 
-/* The data of so many numbers that a rank wrote. */
+/* Returns true if the data are the numbers that a rank wrote. */
 static int is_of(int seed, int of, int first, int count)
 {
     for (int n = 0; n < count; n++)
@@ -104,7 +105,7 @@ static void pointers(void)
     }
 }
 
-/* At the end of the file less is read than was asked for. */
+/* At the end of the file a read returns less than requested. */
 static void ends(void)
 {
     MPI_Status status;
@@ -166,7 +167,7 @@ static void shared(void)
             OK(MPI_File_read_ordered_end(fh, got, &status));
         }
         CHECK(count_of(&status, MPI_INT) == N - lost);
-        /* Without an order each has the data of one rank, and all together those of all. */
+        /* Without an order each rank reads the data of one rank, and all together read those of all. */
         int writer = (got[0] - (20 + way) * 100000) / N, writers[16] = {0};
         CHECK(way < 2 || writer == rank);
         CHECK(writer >= 0 && writer < size && is_of(20 + way, writer, 0, N - lost));
@@ -182,7 +183,7 @@ static void shared(void)
     FAILS(MPI_ERR_ARG, MPI_File_seek_shared(fh, -1, MPI_SEEK_SET));
 }
 
-/* Many at once, in the order in which they were started where all take part. */
+/* Starts many accesses at once; collective ones keep their order. */
 static void many(void)
 {
     enum { PARTS = 8 };
@@ -205,7 +206,7 @@ static void many(void)
         MPI_Offset at = (MPI_Offset)left() * sizeof mine + (MPI_Offset)(n * part) * sizeof(int);
         OK(MPI_File_iread_at_all(fh, at, got + n * part, part, MPI_INT, &requests[n]));
     }
-    /* A call of all members comes after those. */
+    /* A collective call follows these accesses. */
     int last = -1;
     MPI_Status status;
     OK(MPI_File_read_at_all(fh, base, &last, 1, MPI_INT, &status));
@@ -265,7 +266,7 @@ static void sequential(void)
     OK(MPI_File_close(&other));
 }
 
-/* In atomic mode what several write to the same place together is the data of one of them. */
+/* In atomic mode conflicting writes leave the data of one of them. */
 static void conflicts(void)
 {
     MPI_Datatype some;

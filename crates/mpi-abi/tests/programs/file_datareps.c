@@ -1,4 +1,5 @@
-/* Data representations: big-endian in the file, and one of the program's that writes numbers of half the length. */
+/* Data representations: big-endian in the file, and one of the program that writes numbers of half the
+   length. */
 #include "file.h"
 
 static MPI_File fh;
@@ -27,7 +28,7 @@ static int to_half(void *user, MPI_Datatype datatype, int count, void *file, MPI
     for (int n = 0; n < count; n++)
         for (int i = 0; i < each; i++) {
             int value;
-            /* The tests' types have their numbers at every second place. */
+            /* The tests' types have their numbers at every second place of memory. */
             memcpy(&value, (char *)user + n * extent + (each == 1 ? 0 : 8 * i), 4);
             short shorter = (short)value;
             memcpy((char *)file + 2 * (n * each + i), &shorter, 2);
@@ -97,7 +98,7 @@ static void external(void)
     longs[0] = 1L << 40;
     FAILS(MPI_ERR_CONVERSION, MPI_File_write_at(fh, 0, longs, 1, MPI_LONG, &status));
     together();
-    /* Every second number, interleaved with those of another view. */
+    /* Every second number of memory; the file's numbers are interleaved with those of another view. */
     MPI_Datatype vector;
     MPI_Type_vector(2, 1, 2, MPI_LONG, &vector);
     MPI_Type_commit(&vector);

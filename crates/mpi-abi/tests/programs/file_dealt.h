@@ -1,6 +1,6 @@
 /* A filetype that deals a file to all ranks. */
 
-/* The same type on all ranks, but for its place: blocks of a row that is dealt to the ranks in turn. */
+/* Returns a filetype for rank `of`: `blocks` blocks of a file whose blocks are dealt to the ranks in turn. */
 static inline MPI_Datatype dealt(int block, int blocks, int of)
 {
     MPI_Datatype vector, moved, made;

@@ -1,5 +1,5 @@
-/* Files that fail: too long for a limit, removed, in a folder that may not be written, on a disk that is full. The members of a collective
- * call all hear of it, and what was written before stays. */
+/* Files that fail: larger than a limit, removed, in a read-only folder, on a full disk. All members of a
+ * collective call get the error, and data written earlier stay. */
 #include "file.h"
 #include <signal.h>
 #include <sys/mount.h>
@@ -8,7 +8,7 @@
 enum { MANY = 1 << 16 };
 static int data[MANY], back[MANY];
 
-/* A file may have so many bytes. */
+/* Limits files to so many bytes. */
 static void limited(rlim_t bytes)
 {
     struct rlimit limit;
@@ -24,7 +24,7 @@ static void quota(void)
     MPI_Request request;
     int last = rank == size - 1;
     signal(SIGXFSZ, SIG_IGN);
-    /* One member alone cannot write. */
+    /* Only one member cannot write. */
     if (last)
         limited(1000);
     MPI_Offset at = last ? 2000 : 4 * rank;
@@ -44,7 +44,7 @@ static void quota(void)
         OK(MPI_File_iwrite_at(fh, at, data, 1, MPI_INT, &request));
         FAILS(MPI_ERR_QUOTA, MPI_Wait(&request, &status));
     } else {
-        /* What the others wrote is there. */
+        /* The other members' data are in the file. */
         OK(MPI_File_read_at(fh, at, back, 1, MPI_INT, &status));
         CHECK(back[0] == 77 + rank);
     }
@@ -68,13 +68,13 @@ static void quota(void)
     OK(MPI_File_write_at_all(fh, 0, data, MANY, MPI_INT, &status));
     OK(MPI_File_read_at_all(fh, 0, back, MANY, MPI_INT, &status));
     CHECK(count_of(&status, MPI_INT) == MANY && memcmp(data, back, sizeof data) == 0);
-    /* Half of it is cut off: each reads up to there. */
+    /* The file is cut in half: each member reads up to there. */
     OK(MPI_File_set_size(fh, (MPI_Offset)size * MANY / 2 * 4));
     OK(MPI_File_read_at_all(fh, 0, back, MANY, MPI_INT, &status));
     CHECK(count_of(&status, MPI_INT) == MANY / 2);
     MPI_Type_free(&part);
     MPI_Type_free(&filetype);
-    /* A name that is removed leaves the file. */
+    /* A removed name leaves the open file. */
     together();
     if (rank == 0)
         CHECK(unlink(path) == 0);
@@ -86,7 +86,7 @@ static void quota(void)
     FAILS(MPI_ERR_NO_SUCH_FILE, MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &again));
 }
 
-/* Only who may mount sees a full disk and one that is read. */
+/* Tests a full disk and a read-only one, if this process may mount them. */
 static void full(void)
 {
     char folder[250], name[300];

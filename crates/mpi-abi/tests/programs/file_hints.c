@@ -1,4 +1,4 @@
-/* Views whose accesses go through other members or through larger pieces of the file, as hints say. */
+/* Views whose accesses go through other members, or through larger pieces of the file, as hints say. */
 #include "file.h"
 #include "file_dealt.h"
 #include <signal.h>
@@ -6,7 +6,7 @@
 
 static MPI_File fh;
 
-/* Only the one that has to access the file can: the data of the others come to it, from other hosts too. */
+/* Only the aggregator can access the file: the other members' data go through it, from other hosts too. */
 static void one_aggregator(void)
 {
     enum { COUNT = 50000 };
@@ -22,7 +22,7 @@ static void one_aggregator(void)
     for (int n = 0; n < COUNT; n++)
         data[n] = rank * 1000000 + n;
     MPI_Status status;
-    /* Memory for the windows is made before its own size counts. */
+    /* The first write makes the aggregator's buffers, before the limit of this rank's files counts. */
     OK(MPI_File_write_at_all(fh, 0, back, COUNT, MPI_INT, &status));
     struct rlimit old, none;
     getrlimit(RLIMIT_FSIZE, &old);
@@ -36,7 +36,7 @@ static void one_aggregator(void)
     CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
     OK(MPI_File_read_at_all(fh, 0, back, COUNT, MPI_INT, &status));
     CHECK(count_of(&status, MPI_INT) == COUNT && memcmp(data, back, COUNT * sizeof *data) == 0);
-    /* A file that ends among the data is read up to there by each. */
+    /* If the file ends within the data, each member reads up to there. */
     together();
     OK(MPI_File_set_size(fh, (MPI_Offset)sizeof(int) * size * 3 * 1000));
     memset(back, 0, COUNT * sizeof *back);
@@ -49,7 +49,7 @@ static void one_aggregator(void)
     MPI_Info_free(&info);
 }
 
-/* Members write small stretches of a window of the file, each among those of the others, alone: none of them is lost. */
+/* Each member writes alone small stretches of the file, between those of the others: none of them is lost. */
 static void sieved(void)
 {
     enum { COUNT = 3000 };
@@ -66,11 +66,11 @@ static void sieved(void)
             data[n] = (way + 1) * 1000000 + rank * 10000 + n;
         MPI_Request requests[4];
         if (way == 1)
-            /* Several threads of each member at once. */
+            /* Four requests of each member write at once. */
             for (int n = 0; n < 4; n++)
                 OK(MPI_File_iwrite_at(fh, n * COUNT / 4, data + n * COUNT / 4, COUNT / 4, MPI_INT, &requests[n]));
         else if (way == 2 && rank == 0)
-            /* One writes stretch after stretch by itself. */
+            /* Each member writes stretch after stretch alone. */
             for (int n = 0; n < COUNT; n += 2)
                 OK(MPI_File_write_at(fh, n * size, data + n, 2, MPI_INT, MPI_STATUS_IGNORE));
         else

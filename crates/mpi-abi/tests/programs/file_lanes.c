@@ -1,5 +1,5 @@
-/* Files that lie on lanes: which lane one lies on, threads that each access a file of their own together with other ranks, and a shared file pointer
- * whose owner waits on another lane. */
+/* Files on lanes: the lane of each, threads that each access a file of their own together with other ranks,
+ * and a shared file pointer whose owner waits on another lane. */
 #include "file.h"
 #include "file_dealt.h"
 #include "lane_threads.h"
@@ -8,7 +8,7 @@ enum { ROUNDS = 6, BLOCK = 5, BLOCKS = 3000, COUNT = BLOCK * BLOCKS, SHORT = 40 
 
 static int lanes;
 
-/* The lane that a file lies on; -1 if that is not told, as where a rank has no other. */
+/* Returns the lane of a file; -1 if that is not reported, because a rank has only one. */
 static int lane_of(MPI_File file)
 {
     char text[64];
@@ -20,7 +20,7 @@ static int lane_of(MPI_File file)
     return flag ? atoi(text) : -1;
 }
 
-/* A file that is deleted when it is closed, on the lane that the text names, or on the next one. */
+/* Opens a file that is deleted when it is closed, on the lane that the text names, or on the next one. */
 static MPI_File opened(MPI_Comm comm, int of, const char *lane)
 {
     char name[250];
@@ -62,7 +62,8 @@ static int value_of(int seed, int round, int of, int n)
     return ((seed * ROUNDS + round) * 16 + of) * COUNT + n;
 }
 
-/* All members write a file together that is dealt to them, in one of four ways, and read what the next one wrote. */
+/* All members write a file together whose blocks are dealt to them, in one of four ways, and read the next
+   member's data. */
 static void dealt_to_all(MPI_File file, MPI_Comm comm, int seed, int round, int *out, int *in)
 {
     int next = (rank + 1) % size;
@@ -102,7 +103,7 @@ static void dealt_to_all(MPI_File file, MPI_Comm comm, int seed, int round, int 
     OK(MPI_Type_free(&others));
 }
 
-/* All members write by the shared file pointer, in their order, and each by itself. */
+/* All members write by the shared file pointer, in order, and then each alone. */
 static void by_shared_pointer(MPI_File file, MPI_Comm comm, int seed, int round, int *out, int *in)
 {
     MPI_Offset at;
@@ -143,7 +144,8 @@ static void *run_thread(void *seed_of)
     return NULL;
 }
 
-/* One rank after the other adds to the shared file pointer, which the first one has, while all others wait for a message on a lane of their own. */
+/* One rank after the other adds to the shared file pointer of the first rank. All others wait for a message
+   on a lane of their own meanwhile. */
 static void idle_owner(void)
 {
     MPI_Comm other = dup_on("2");

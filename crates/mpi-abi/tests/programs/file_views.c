@@ -5,7 +5,7 @@
 enum { LIMIT = 1 << 16 };
 
 static MPI_File fh;
-/* What the file has to contain, and what is read. */
+/* The expected content of the file, and the content read. */
 static unsigned char model[LIMIT], content[LIMIT];
 static unsigned random_state = 12345;
 
@@ -15,7 +15,7 @@ static int draw(int below)
     return (int)(random_state >> 8) % below;
 }
 
-/* Where number n of a rank lies. */
+/* Returns the place of number n of rank `of`. */
 static int place(int block, int blocks, int of, int n)
 {
     int row = n / (block * blocks), within = n % (block * blocks);
@@ -49,7 +49,7 @@ static void interleaved(int block, int blocks, int count, int way, MPI_Info info
     }
     OK(MPI_File_sync(fh));
     together();
-    /* All of it as it lies. */
+    /* Reads the whole file without a view. */
     int total = size * count + block * size;
     int *all = malloc(total * sizeof *all);
     memset(all, 0xff, total * sizeof *all);
@@ -61,7 +61,7 @@ static void interleaved(int block, int blocks, int count, int way, MPI_Info info
             wrong += all[place(block, blocks, of, n)] != of * 1000000 + n;
     CHECK(wrong == 0);
     free(all);
-    /* And by the view of the next rank. */
+    /* Reads by the view of the next rank. */
     MPI_Datatype next = dealt(block, blocks, (rank + 1) % size);
     OK(MPI_File_set_view(fh, disp, MPI_INT, next, "native", info));
     memset(back, 0, count * sizeof *back);
@@ -89,7 +89,7 @@ static void interleaved(int block, int blocks, int count, int way, MPI_Info info
     free(back);
 }
 
-/* One rank, any stretches, memory with gaps. */
+/* Compares one rank's views of any stretches, with gaps in memory. */
 static void anything(void)
 {
     int lens[6], gaps[6], blocks = 1 + draw(6), extent = 0, bytes = 0;
@@ -137,7 +137,7 @@ static void anything(void)
     for (int n = 0; n < count * stride; n++)
         wrong += n % stride < piece ? back[n] != data[n] : back[n] != 0;
     CHECK(wrong == 0);
-    /* The end of the file is a place of the view. */
+    /* The end of the file is a position in the view. */
     OK(MPI_File_seek(fh, 0, MPI_SEEK_END));
     OK(MPI_File_get_position(fh, &end));
     OK(MPI_File_get_byte_offset(fh, end, &found));
@@ -156,7 +156,8 @@ static void anything(void)
     MPI_Type_free(&memory);
 }
 
-/* A filetype that is used once and reaches far beyond its extent, as that of selected chunks: each rank has a column of each chunk. */
+/* A filetype that is used once and reaches far beyond its extent, like that of selected chunks: each rank has
+   a column of each chunk. */
 static void beyond_the_extent(MPI_Info info)
 {
     enum { CHUNKS = 5, CHUNK = 40 };
@@ -167,7 +168,7 @@ static void beyond_the_extent(MPI_Info info)
     for (int n = 0; n < CHUNKS; n++) {
         lens[n] = 1;
         columns[n] = column;
-        /* Chunks lie anywhere, in the order of their places. */
+        /* Chunks lie anywhere, in the order of their displacements. */
         places[n] = (MPI_Aint)sizeof(int) * (n * size * (CHUNK + 3) + rank);
         count += CHUNK;
     }
@@ -190,7 +191,7 @@ static void beyond_the_extent(MPI_Info info)
             OK(MPI_File_write_at_all(fh, 0, data, count, MPI_INT, &status));
             OK(MPI_File_read_at_all(fh, 0, back, count, MPI_INT, &status));
         } else {
-            /* Less than the whole, from within. */
+            /* Writes a part from the middle. */
             OK(MPI_File_write_at_all(fh, 0, data, 3, MPI_INT, &status));
             OK(MPI_File_write_at_all(fh, 3, data + 3, count - 3, MPI_INT, &status));
             OK(MPI_File_read_all(fh, back, 7, MPI_INT, &status));
@@ -208,7 +209,8 @@ static void beyond_the_extent(MPI_Info info)
         CHECK(wrong == 0);
         together();
     }
-    /* The next element begins where the extent says, before the last data of the first one: data of the stream's end stay. */
+    /* The next element begins at the extent, before the last data of the first one. Where elements
+       overlap, the later data of the stream stay. */
     OK(MPI_File_set_view(fh, 0, MPI_INT, filetype, "native", info));
     MPI_Offset at;
     OK(MPI_File_get_byte_offset(fh, count, &at));

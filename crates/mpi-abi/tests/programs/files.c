@@ -1,4 +1,4 @@
-/* Files are opened, asked about, resized and deleted; what is wrong about that is an error on the file's handler. */
+/* Opens, queries, resizes and deletes files; errors go to the file's handler. */
 #include "file.h"
 
 static int called;
@@ -55,7 +55,7 @@ static void modes(void)
     CHECK(access(path, F_OK) != 0);
 }
 
-/* The name of a file system may stand before that of a file, as for ROMIO. */
+/* The name of a file system may stand before that of a file, as with ROMIO. */
 static void prefixes(void)
 {
     const char *names[] = {"ufs", "nfs"};

@@ -1,7 +1,7 @@
-/* Two ranks put a number each, flush, and get the number of the other, at many places and at nearly the same time. One of the two gets comes
-   after both puts, so at least one rank finds the number of the other (MPI 5.0, 12.5.4 and 12.7). A put that is still in its processor when the
-   get behind it is made shows as a place where neither rank does: without the fence of MPI_Get at some tens of 1.6 million places, if the
-   library is built with optimisation. */
+/* Two ranks put a number each, flush, and get the other's number, at many places and at nearly the same time.
+   One of the two gets comes after both puts, so at least one rank finds the other's number (MPI 5.0, 12.5.4
+   and 12.7). If a put is still in its processor when the next get is made, neither rank does. Without the
+   fence of MPI_Get this happens at some tens of 1.6 million places, if the library is optimised. */
 #include <stdint.h>
 #include "check.h"
 
@@ -9,7 +9,7 @@ enum { PLACES = 2048, LINE = 8, ROUNDS = 400 };
 
 static int rank, size;
 
-/* The places where both ranks got an older number than that of this round. */
+/* Returns the number of places at which both ranks got an older number than that of this round. */
 static int places_missed(const int64_t *got, int other, int64_t round)
 {
     static int64_t theirs[PLACES];
@@ -19,7 +19,7 @@ static int places_missed(const int64_t *got, int other, int64_t round)
     return missed;
 }
 
-/* `words` of 8 bytes are put at once. */
+/* Puts, flushes and gets; `words` numbers of 8 bytes are put at once. */
 static void put_flush_get(MPI_Win win, int other, int words)
 {
     static int64_t got[PLACES];
@@ -29,7 +29,7 @@ static void put_flush_get(MPI_Win win, int other, int words)
         int64_t numbers[LINE];
         for (int i = 0; i < LINE; i++) numbers[i] = round;
         OK(MPI_Barrier(MPI_COMM_WORLD));
-        /* Neither is always first. */
+        /* A varying delay makes each rank the first one at times. */
         for (volatile int i = 0; i < (rank ? round % 20 : (ROUNDS - round) % 20) * 10; i++)
             ;
         for (int i = 0; i < PLACES; i++) {

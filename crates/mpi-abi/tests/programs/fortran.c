@@ -1,7 +1,7 @@
-/* Handles and statuses converted to what Fortran has, and back: predefined ones and made ones of every kind. */
+/* Handles and statuses converted to Fortran and back: predefined ones and made ones of every kind. */
 #include "check.h"
 
-/* There and back, by both names; null handles and others have the numbers of the ABI. */
+/* Converts there and back, by both names; null handles and others have the numbers of the ABI. */
 #define ROUND(KIND, TYPE, handle)                                                                                              \
     do {                                                                                                                       \
         TYPE there = (handle);                                                                                                 \
@@ -47,7 +47,7 @@ static void handles(void)
     ROUND(Session, MPI_Session, session);
     ROUND(Request, MPI_Request, request);
 
-    /* What comes back is of use. */
+    /* Converted handles can be used. */
     type = MPI_Type_f2c(MPI_Type_c2f(type));
     OK(MPI_Type_commit(&type));
     comm = MPI_Comm_f2c(MPI_Comm_c2f(comm));
@@ -95,7 +95,7 @@ static void constants(void)
     ROUND(Info, MPI_Info, MPI_INFO_ENV);
     ROUND(Errhandler, MPI_Errhandler, MPI_ERRORS_RETURN);
     ROUND(Errhandler, MPI_Errhandler, MPI_ERRHANDLER_NULL);
-    /* The numbers that the standard gives to both languages (MPI 5.0, appendix A). */
+    /* The standard gives these numbers to both languages (MPI 5.0, appendix A). */
     CHECK(MPI_Comm_c2f(MPI_COMM_WORLD) == 257 && MPI_Type_c2f(MPI_INT) == 0x209);
 }
 

@@ -1,4 +1,4 @@
-// Handles and statuses converted to what Fortran has, and back, in C++: predefined ones and made ones of every kind.
+// Handles and statuses converted to Fortran and back, in C++: predefined ones and made ones of every kind.
 #include <mpi.h>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +14,7 @@ static void check(bool holds, const char *claim, int line)
 }
 #define CHECK(condition) check(condition, #condition, __LINE__)
 
-// There and back, by both names.
+// Converts there and back, by both names.
 template <typename Handle>
 static bool round(Handle handle, MPI_Fint to(Handle), Handle from(MPI_Fint), MPI_Fint pto(Handle), Handle pfrom(MPI_Fint))
 {

@@ -1,4 +1,4 @@
-/* A program with conversions of its own, as a Fortran library has them: the header gives none. */
+/* A program that defines its own conversions, like a Fortran library: the header then declares none. */
 #define MPI_ABI_Fortran_conversions
 typedef long MPI_Fint;
 #include "check.h"

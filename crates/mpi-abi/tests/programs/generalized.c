@@ -22,7 +22,7 @@ static int release(void *state)
     return MPI_SUCCESS;
 }
 
-/* It is over once it is cancelled: the function itself says so. */
+/* The operation is over once it is cancelled: the function itself completes it. */
 static int cancel(void *state, int complete)
 {
     struct operation *operation = state;
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     OK(MPI_Test_cancelled(&status, &flag));
     CHECK(flag && one.freed == 1);
 
-    /* Given up first, ended then. */
+    /* The request is freed first, then completed. */
     begin(&one);
     copy = one.request;
     OK(MPI_Request_free(&one.request));
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     CHECK(one.freed == 1 && one.queried == 0);
     FAILS(MPI_ERR_REQUEST, MPI_Grequest_complete(copy));
 
-    /* What a function of the program returns, the call returns. */
+    /* The call returns the error of the program's function. */
     begin(&one);
     begin(&other);
     other.fails = 1;

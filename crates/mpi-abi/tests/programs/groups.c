@@ -1,4 +1,4 @@
-/* Groups: made of others, compared, translated. */
+/* Groups: derived, compared, translated. */
 #include "check.h"
 
 static int size, rank;
@@ -61,7 +61,8 @@ static void ranges(MPI_Group world)
     OK(MPI_Group_free(&reversed));
 }
 
-/* Processes outside of a group that call for its communicator get the null handle; some of them do not call at all. */
+/* Processes outside a group that call for its communicator get the null handle; some of them do not call at
+   all. */
 static void outsiders(MPI_Group world)
 {
     const int first = 0;
@@ -85,7 +86,7 @@ static void outsiders(MPI_Group world)
         OK(MPI_Intercomm_create_from_groups(rest, 0, one, 0, "outsiders", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
         CHECK(made == MPI_COMM_NULL);
     }
-    /* A group with processes that the communicator does not have is an error for all. */
+    /* A group with processes that are not in the communicator is an error on all ranks. */
     if (size > 1) {
         OK(MPI_Group_excl(world, 1, &rank, &none));
         FAILS(MPI_ERR_GROUP, MPI_Comm_create_group(MPI_COMM_SELF, none, 5, &made));

@@ -1,5 +1,5 @@
-/* Duplicates that are made while the program goes on, and lie on lanes: on which ones, in any order of waits, by several threads, and while some ranks
- * wait for what others do first. An argument: rank 0 asks for no threads. */
+/* Non-blocking duplicates on lanes: their lanes, waits in any order and by several threads, and waits of some
+ * ranks for other ranks' next steps. With an argument, rank 0 asks for no threads. */
 #include "lane_threads.h"
 
 enum { MOST = 60, ROUNDS = 8 };
@@ -12,7 +12,7 @@ static int lane_of(MPI_Comm comm)
     return lane >= 0 ? lane : 0;
 }
 
-/* Its members communicate, in order, and messages of other communicators are none of its. */
+/* Checks that the members communicate, in order, and get no messages of other communicators. */
 static void use(MPI_Comm comm, int seed)
 {
     int sum = 0, out = seed * 100 + rank, in = -1, own = rank + seed;
@@ -37,7 +37,8 @@ static MPI_Comm idup_with(MPI_Comm comm, const char *key, const char *value)
     return made;
 }
 
-/* Duplicates lie on the lanes in turn, whichever call makes them; one may name its lane, or let its tags spread. */
+/* Duplicates lie on the lanes in turn, for both kinds of calls. One may name its lane, or let its tags
+   spread. */
 static void places(void)
 {
     int used = has_threads ? lanes : 1;
@@ -52,7 +53,8 @@ static void places(void)
             OK(MPI_Comm_dup(parent, &made[n]));
         use(made[n], n);
     }
-    /* Where members do not know yet that one has no threads, a turn passes that none takes. */
+    /* A rank without threads uses one lane only. Each duplicate takes its turn, also before the members know
+       of that rank. */
     for (int n = 1; n < 4; n++)
         CHECK(lane_of(made[n]) == (lane_of(made[0]) + n) % used);
     for (int n = 0; n < 4; n++)
@@ -82,7 +84,7 @@ static void places(void)
     OK(MPI_Comm_free(&parent));
 }
 
-/* Many are under way at once, between other collectives; they are waited for in another order on each rank. */
+/* Makes many duplicates at once, between other collectives; each rank waits for them in another order. */
 static void many(MPI_Comm parent, int seed, int count)
 {
     MPI_Comm made[MOST], between;
@@ -122,7 +124,8 @@ static void *run_thread(void *seed_of)
     return NULL;
 }
 
-/* Rank 0 waits for its duplicate before it sends what the others wait for, which wait for theirs afterwards: on another lane, and by looks too. */
+/* Rank 0 waits for its duplicate, and then sends messages on another lane. The other ranks wait for these
+   first, also by polling, and for their duplicates afterwards. */
 static void goes_on(int by_looks)
 {
     MPI_Comm other = has_threads ? dup_on("1") : MPI_COMM_WORLD, parent = has_threads ? dup_on("0") : MPI_COMM_WORLD, made;

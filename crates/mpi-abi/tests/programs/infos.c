@@ -1,7 +1,7 @@
-/* Infos: pairs in their order, cut where there is no room, and what is known about the start. */
+/* Info objects: pairs in their order, values cut for want of room, and data about the program's start. */
 #include "check.h"
 
-/* With errors, once they are returned. */
+/* Checks pairs of an info object; with `errors`, wrong calls too, once errors are returned. */
 static void pairs(int errors)
 {
     MPI_Info info, copy;
@@ -61,7 +61,7 @@ static void expect(MPI_Info info, const char *key, const char *expected)
 
 int main(int argc, char **argv)
 {
-    /* Infos can be used before the beginning. */
+    /* Info objects can be used before MPI_Init. */
     pairs(0);
     MPI_Info info, used;
     char *made[] = {"program", "-n", "3", NULL}, number[16];
@@ -82,10 +82,10 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     snprintf(number, sizeof number, "%d", size);
     expect(MPI_INFO_ENV, "maxprocs", number);
-    /* What was known before is the same now. */
+    /* The values known before MPI_Init are unchanged. */
     expect(MPI_INFO_ENV, "maxprocs", most);
     expect(MPI_INFO_ENV, "host", host);
-    /* The kinds of memory that the argument says were asked for; some are always supported. */
+    /* The kinds of memory that the argument says the program asked for; two kinds are always supported. */
     int flag = -1;
     OK(MPI_Info_get_valuelen(MPI_INFO_ENV, "mpi_memory_alloc_kinds", &found, &flag));
     CHECK(flag == (argc > 1));

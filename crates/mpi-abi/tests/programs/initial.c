@@ -1,4 +1,5 @@
-/* What a program has before it sets an error handler. Argument: the name of the handler that it was started with. */
+/* Error handlers before the program sets any. Argument: the name of the handler that the program was started
+   with. */
 #include "check.h"
 
 static void expect(MPI_Errhandler found, const char *name)
@@ -17,7 +18,8 @@ static void count(MPI_Comm *comm, int *code, ...)
     CHECK(*comm == MPI_COMM_WORLD);
 }
 
-/* A program that sets the handler of MPI_COMM_WORLD alone has its errors without an object there, until it sets that of MPI_COMM_SELF. */
+/* A program that sets only the handler of MPI_COMM_WORLD gets errors without an object there, until it sets
+   that of MPI_COMM_SELF. */
 static void world_only(void)
 {
     MPI_Datatype type = MPI_INT;
@@ -53,7 +55,7 @@ int main(int argc, char **argv)
     expect(found, name);
     OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &found));
     expect(found, name);
-    /* Sessions and files begin as they always do. */
+    /* Sessions and files start with their usual handlers. */
     MPI_Session session;
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ABORT, &session));
     OK(MPI_Session_get_errhandler(session, &found));

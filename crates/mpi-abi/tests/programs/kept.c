@@ -1,4 +1,4 @@
-/* Blocking collectives with arguments that look like those of a call before, and are not. */
+/* Blocking collectives whose arguments look like those of an earlier call, but differ. */
 #include "check.h"
 
 enum { MOST = 3, HANDLES = 200000 };
@@ -14,7 +14,7 @@ static void broadcast(MPI_Datatype type, int n)
     for (int i = 0; rank != 0 && i < MOST; i++) CHECK(data[i] == (i < n ? 10 * n + i : -1));
 }
 
-/* The handle of a datatype that was freed comes again, after some ten thousand others, for one of another length. */
+/* Frees a datatype, and makes others until one of another length gets its handle. */
 static void datatypes(void)
 {
     MPI_Datatype first, type;
@@ -42,7 +42,7 @@ static void times(void *in, void *inout, int *len, MPI_Datatype *datatype)
     for (int i = 0; i < *len; i++) ((int *)inout)[i] *= ((int *)in)[i];
 }
 
-/* The same buffers with another operation, another count, in place, on another communicator. */
+/* The buffers stay; operation, count, place and communicator change. */
 static void arguments(void)
 {
     MPI_Comm own;

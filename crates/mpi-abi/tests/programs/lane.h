@@ -1,7 +1,7 @@
-/* On which lane a communicator lies, and communicators that are to lie on one. */
+/* Common parts of programs that use lanes: the lane of a communicator, and duplicates on a lane. */
 #include "check.h"
 
-/* The text of a hint of a communicator; returns whether it has the hint. */
+/* Reads the text of a hint of a communicator; returns true if it has the hint. */
 static int told_hint(MPI_Comm comm, const char *key, char *text, int length)
 {
     MPI_Info info;
@@ -12,14 +12,15 @@ static int told_hint(MPI_Comm comm, const char *key, char *text, int length)
     return flag;
 }
 
-/* The lane that a communicator lies on, the first if there are several; -1 if that is not told, as where a rank has no other. */
+/* Returns the lane of a communicator, the first one if there are several; -1 if that is not reported, because
+   a rank has only one. */
 static int told_lane(MPI_Comm comm)
 {
     char text[64];
     return told_hint(comm, "canele_lies_on_lane", text, sizeof text) ? atoi(text) : -1;
 }
 
-/* A duplicate of the world with this hint. */
+/* Returns a duplicate of the world with this hint. */
 static MPI_Comm dup_with(const char *key, const char *value)
 {
     MPI_Comm comm;
@@ -31,7 +32,7 @@ static MPI_Comm dup_with(const char *key, const char *value)
     return comm;
 }
 
-/* A duplicate of the world that is to lie on this lane. */
+/* Returns a duplicate of the world with a hint that names this lane. */
 static inline MPI_Comm dup_on(const char *lane)
 {
     return dup_with("canele_lane", lane);

@@ -1,5 +1,6 @@
-/* Threads that communicate at the same time, each on a communicator of its own, which lie on lanes: messages of all lengths and kinds,
- * collectives, communicators made of them, windows, requests of several lanes in one wait, and a lane whose thread computes. */
+/* Threads that communicate at the same time, each on a communicator of its own on a lane: messages of all
+ * lengths and kinds, collectives, derived communicators, windows, requests of several lanes in one wait, and
+ * a lane whose thread computes. */
 #include "lane.h"
 #include <pthread.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ static int length_of(int round)
     return lengths[round % 6];
 }
 
-/* Windows of messages around the ring, received by tag, by wildcards and by probes. */
+/* Sends windows of messages around the ring, received by tag, by wildcards and by probes. */
 static void messages(MPI_Comm comm, int seed)
 {
     int *out = malloc(MOST * sizeof(int)), *in = malloc(MOST * sizeof(int));
@@ -88,7 +89,7 @@ static void objects(MPI_Comm comm, int seed)
     OK(MPI_Put(&own, 1, MPI_INT, next, 0, 1, MPI_INT, window));
     OK(MPI_Win_fence(0, window));
     CHECK(*memory == before + seed);
-    /* Memory of the window is sent on a lane to which it is as any other. */
+    /* Memory of the window is sent on another lane, which treats it as ordinary memory. */
     MPI_Request requests[2];
     OK(MPI_Isend(memory, 1, MPI_INT, next, 7, comm, &requests[0]));
     OK(MPI_Irecv(&got, 1, MPI_INT, before, 7, comm, &requests[1]));
@@ -97,7 +98,7 @@ static void objects(MPI_Comm comm, int seed)
     OK(MPI_Win_free(&window));
 }
 
-/* Long messages from and into memory that MPI has allocated, which lies in a region. */
+/* Sends long messages from and into memory that MPI has allocated, which lies in a region. */
 static void regions(MPI_Comm comm, int seed)
 {
     int bytes = 1 << 20;
@@ -114,7 +115,7 @@ static void regions(MPI_Comm comm, int seed)
     OK(MPI_Free_mem(in));
 }
 
-/* A message in parts of memory that MPI has allocated, which go one after the other while both its ends ask whether it has ended, or wait. */
+/* Sends a message in parts of allocated memory, one after the other, while both ends test it or wait. */
 static void partitions(MPI_Comm comm, int seed, int count)
 {
     enum { PARTS = 4 };
@@ -147,7 +148,7 @@ static void partitions(MPI_Comm comm, int seed, int count)
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle variable;
 
-/* The sum, of one who tries to read a variable meanwhile: the library says that it is not accessible. */
+/* Adds numbers, and tries to read a variable meanwhile: the library reports that it is not accessible. */
 static void sum_and_read(void *in, void *inout, int *length, MPI_Datatype *type)
 {
     (void)type;
@@ -158,7 +159,7 @@ static void sum_and_read(void *in, void *inout, int *length, MPI_Datatype *type)
         ((int *)inout)[n] += ((int *)in)[n];
 }
 
-/* A user's reduction on each lane, in calls and by what makes progress. */
+/* Runs a user's reduction on each lane, in calls and by the thread that makes progress. */
 static void reads_inside_a_reduction(void)
 {
     int count, provided, index;
@@ -206,7 +207,7 @@ static void in_threads(void *(*body)(void *))
         pthread_join(threads[seed], NULL);
 }
 
-/* One thread waits for requests of all lanes together, in each way that there is. */
+/* One thread waits for requests of all lanes together, by each function. */
 static void waits_for_several_lanes(void)
 {
     for (int round = 0; round < 60; round++) {
@@ -251,7 +252,7 @@ static void lanes_of_computing_threads(void)
     char *long_message = calloc(bytes, 1);
     MPI_Request request;
     if (rank == 0) {
-        /* Longer than is sent unasked: it goes on only when this rank makes progress. */
+        /* Too long to be sent eagerly: it goes on only when this rank makes progress. */
         OK(MPI_Isend(long_message, bytes, MPI_CHAR, 1, 1, comms[1], &request));
         OK(MPI_Recv(&word, 1, MPI_INT, 1, 2, comms[2], MPI_STATUS_IGNORE));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -273,8 +274,8 @@ static void *receive_late(void *which)
     return NULL;
 }
 
-/* A thread waits for receives of two lanes and for a partitioned message whose sender begins later, while other threads make progress on both
- * lanes, who get their messages only afterwards. */
+/* A thread waits for receives of two lanes and for a partitioned message whose sender begins later. Other
+ * threads make progress on both lanes, and get their messages only afterwards. */
 static void partitions_wake_a_wait_for_several_lanes(void)
 {
     int part = rank, got[3] = {-1, -1, -1}, index;

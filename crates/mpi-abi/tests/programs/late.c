@@ -1,11 +1,11 @@
-/* Receives keep their places and make progress, whatever is called between their start and their end. */
+/* Receives keep their order and make progress, whatever calls stand between their start and their end. */
 #include "check.h"
 
 enum { COUNT = 20 };
 
 static int rank, ranks;
 
-/* Rank 0 runs `receives` after all of rank 1's `sends` have been started, and before. */
+/* Runs `receives` on rank 0 after all of rank 1's `sends` have started, and once before. */
 static void both(void (*sends)(void), void (*receives)(void))
 {
     for (int early = 0; early < 2; early++) {
@@ -28,7 +28,7 @@ static void send_numbers(void)
     for (int i = 0; i < COUNT; i++) OK(MPI_Send(&i, 1, MPI_INT, 0, i % 3, MPI_COMM_WORLD));
 }
 
-/* One tag after the other, though the messages alternate. */
+/* Receives one tag after the other, though the messages alternate. */
 static void by_tags(void)
 {
     int got[COUNT], n = 0;
@@ -47,7 +47,7 @@ static void by_tags(void)
         }
 }
 
-/* Receives posted before one from any source, or before a blocking one, get the messages that come first. */
+/* Receives posted before one from any source, or before a blocking one, get the first messages. */
 static void mixed(void)
 {
     int got[COUNT];
@@ -100,13 +100,13 @@ static void elsewhere(void)
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Irecv(&third, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &request));
     OK(MPI_Ssend(&number, 1, MPI_INT, 1, 3, MPI_COMM_WORLD));
-    /* Its peer comes to the next receive only when the one above has been matched. */
+    /* The peer starts the next receive only after the one above was matched. */
     OK(MPI_Ssend(&number, 1, MPI_INT, 1, 5, MPI_COMM_WORLD));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CHECK(first == 5 && second == 5 && third == 6);
 }
 
-/* Too long a message fails its receive alone. */
+/* A message that is too long makes only its own receive fail. */
 static void truncated(void)
 {
     int got[COUNT] = {0};
@@ -128,7 +128,7 @@ static void truncated(void)
 
 static void nothing(void) {}
 
-/* What was given up or withdrawn never receives. */
+/* A cancelled receive never gets a message. */
 static void withdrawn(void)
 {
     int got = 7, cancelled = 0;
@@ -141,7 +141,7 @@ static void withdrawn(void)
     CHECK(cancelled && got == 7);
 }
 
-/* A communicator lives as long as what is under way on it. */
+/* A freed communicator lives as long as the operations under way on it. */
 static void freed(void)
 {
     MPI_Comm comm;
@@ -157,7 +157,7 @@ static void freed(void)
     if (rank < 2) CHECK(in[0] == peer && in[1] == peer + 10 && statuses[1].MPI_SOURCE == peer && statuses[1].MPI_TAG == 1);
 }
 
-/* A receive that a function of the program's starts, called from within another call. */
+/* A receive that a callback of the program starts, from within another call. */
 static int from_within = -1;
 static MPI_Request within = MPI_REQUEST_NULL;
 
@@ -185,7 +185,7 @@ static void from_a_function(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Between them, messages of this rank to itself. */
+/* Messages of this rank to itself, between the start and the end of its receives. */
 static void to_itself(void)
 {
     int out[COUNT], in[COUNT];
@@ -199,8 +199,8 @@ static void to_itself(void)
     for (int i = 0; i < COUNT; i++) CHECK(in[i] == i);
 }
 
-/* Neighbours exchange: a blocking send, short or long, between the start and the end of the receives; so many at a time that not
- * all find room at once. */
+/* Neighbours exchange a blocking send, short or long, between the start and the end of the receives. There
+ * are too many at a time for all to find room at once. */
 static void exchange(void)
 {
     enum { DEEP = 100, LARGEST = 100000 };
@@ -223,7 +223,7 @@ static void exchange(void)
     }
 }
 
-/* A session forbids to defer from then on: what was deferred before keeps its place. */
+/* After MPI_Session_init no receive is deferred; one deferred earlier keeps its order. */
 static void before_a_session(void)
 {
     int first = -1, second = -1, numbers[2] = {5, 6}, flag = -1;

@@ -1,4 +1,5 @@
-/* Memory that the library allocates: pieces, windows of any size, what is real of them, and what happens when there is no more. */
+/* Memory that the library allocates: pieces, windows of any size, their real memory, and failures when memory
+   is used up. */
 #include "check.h"
 #include <dirent.h>
 #include <stdint.h>
@@ -11,7 +12,7 @@
 
 static int rank, size;
 
-/* Descriptors that this process has open. */
+/* Returns the number of descriptors that this process has open. */
 static int descriptors(void)
 {
     int n = 0;
@@ -23,7 +24,7 @@ static int descriptors(void)
     return n;
 }
 
-/* Bytes of shared memory that are real for this process. */
+/* Returns the bytes of shared memory that are real for this process. */
 static long shared(void)
 {
     long pages = 0;
@@ -35,7 +36,7 @@ static long shared(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Any number of pieces takes no descriptor, and each is the program's own until it is freed. */
+/* Any number of pieces takes no descriptor, and each belongs to the program until it is freed. */
 static void pieces(void)
 {
     static int *all[PIECES];
@@ -63,7 +64,7 @@ static void pieces(void)
     FAILS(MPI_ERR_BASE, MPI_Free_mem(first));
 }
 
-/* The hint is heeded, and memory that there cannot be is refused. */
+/* The hint is respected, and impossible sizes are refused. */
 static void hints(void)
 {
     MPI_Info info;
@@ -80,7 +81,7 @@ static void hints(void)
     FAILS(MPI_ERR_NO_MEM, MPI_Alloc_mem(1L << 50, MPI_INFO_NULL, &base));
 }
 
-/* Pages that were touched are given back, though the piece may be used again. */
+/* Touched pages are given back to the system, though the piece may be used again. */
 static void given_back(void)
 {
     char *base;
@@ -94,7 +95,7 @@ static void given_back(void)
     }
 }
 
-/* A peer that reads a piece which is always a new one has one mapping of all of them. */
+/* A peer that reads many pieces, one after the other, has one mapping for all. */
 static void sent(void)
 {
     enum { BYTES = 500000 };
@@ -121,7 +122,7 @@ static void sent(void)
     CHECK(descriptors() <= after_first + 2);
 }
 
-/* Small windows are zero at first, whatever the memory was used for before, and take no descriptors. */
+/* Small windows are zero at first, even in memory that was used before, and take no descriptors. */
 static void small_windows(void)
 {
     MPI_Win wins[100];
@@ -158,7 +159,7 @@ static void small_windows(void)
     CHECK(descriptors() <= before + 4);
 }
 
-/* A window may be far larger than memory; only what is touched is real. */
+/* A window may be far larger than memory; only touched pages are real. */
 static void sparse_windows(void)
 {
     MPI_Win win;
@@ -187,7 +188,7 @@ static void sparse_windows(void)
     OK(MPI_Win_free(&win));
 }
 
-/* A forked child has the memory, and no say in it. */
+/* A forked child shares the memory, but can neither allocate nor free any. */
 static void forked(void)
 {
     int *base, status = 1;
@@ -203,7 +204,7 @@ static void forked(void)
     OK(MPI_Free_mem(base));
 }
 
-/* Windows until no rank can take another descriptor: all members are told the same, and can go on. */
+/* Makes windows until no rank can take another descriptor: all members get the error, and can go on. */
 static void exhausted(void)
 {
     enum { MOST = 300 };

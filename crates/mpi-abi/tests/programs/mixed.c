@@ -34,7 +34,7 @@ static void *complete_later(void *request)
     return NULL;
 }
 
-/* Every way to wait for a list of messages and an operation of the program, which another thread ends last. */
+/* Waits in every way for a list of messages and an operation of the program that another thread ends. */
 static void with_an_operation(void)
 {
     for (int way = 0; way < 4; way++) {

@@ -1,4 +1,4 @@
-/* A program names the lanes of its communicators, and asks which they lie on. */
+/* A program names the lanes of its communicators, and asks for them. */
 #include "lane.h"
 
 static int rank, ranks, lanes = 1;
@@ -10,7 +10,7 @@ static int lane_of(MPI_Comm comm)
     return lane >= 0 ? lane : 0;
 }
 
-/* Its members communicate. */
+/* Checks that the members communicate, and returns the communicator. */
 static MPI_Comm working(MPI_Comm comm)
 {
     int sum = 0;
@@ -19,7 +19,7 @@ static MPI_Comm working(MPI_Comm comm)
     return comm;
 }
 
-/* How many lanes a rank may have: the number behind the last stands for the first again. */
+/* Returns the number of lanes of a rank: the number after the last lane stands for the first again. */
 static int count_lanes(void)
 {
     for (int count = 1;; count++) {
@@ -33,7 +33,7 @@ static int count_lanes(void)
     }
 }
 
-/* A program may name the lane of a duplicate; where members name several, or none, the library chooses. */
+/* A program may name the lane of a duplicate; if members name several, or none, the library chooses. */
 static void named_lanes(void)
 {
     char text[32];
@@ -47,7 +47,7 @@ static void named_lanes(void)
     MPI_Comm comm = working(dup_on(text));
     CHECK(lane_of(comm) == 0);
     OK(MPI_Comm_free(&comm));
-    /* What is no number says nothing. */
+    /* A text that is no number names no lane. */
     static const char *const none[] = {" ", "lane", "-1", "1.5", "99999999999999999999"};
     for (int n = 0; n < 5; n++) {
         comm = working(dup_on(none[n]));
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
     lanes = count_lanes();
-    /* A rank without a launcher has one. */
+    /* A rank without a launcher has one lane. */
     if (getenv("CANELE_RANK") && getenv("CANELE_LANES") && atoi(getenv("CANELE_LANES")) > 0)
         CHECK(lanes == atoi(getenv("CANELE_LANES")));
     named_lanes();

@@ -1,4 +1,4 @@
-/* Accesses to memory of other ranks: what is moved, combined, and when it is there. */
+/* Accesses to memory of other ranks: data, operations, and the time of completion. */
 #include "check.h"
 #include <stdint.h>
 
@@ -11,7 +11,7 @@ static void fences(MPI_Win win, int *base)
     for (int i = 0; i < N; i++)
         base[i] = -1;
     OK(MPI_Win_fence(0, win));
-    /* Every rank writes its elements at every other. */
+    /* Every rank writes its elements at every other one. */
     for (int to = 0; to < size; to++)
         OK(MPI_Put(&rank, 1, MPI_INT, to, rank, 1, MPI_INT, win));
     OK(MPI_Win_fence(0, win));
@@ -27,7 +27,7 @@ static void fences(MPI_Win win, int *base)
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
 }
 
-/* Any pair of datatypes: a row here becomes a column there, and more than is packed at a time. */
+/* Any pair of datatypes: a row here becomes a column there, with more bytes than are packed at a time. */
 static void layouts(MPI_Win win, int *base)
 {
     MPI_Datatype column, pair, nothing;
@@ -186,7 +186,7 @@ static void atomics(int own)
         OK(MPI_Win_flush_all(win));
         CHECK(old == mine);
     }
-    /* One rank finds the place of the letter free, the others that letter. */
+    /* One rank finds the letter's place free, the others find that rank's letter. */
     const char none = 0, letter = 'A' + rank;
     char before = '?', first;
     OK(MPI_Compare_and_swap(&letter, &none, &before, MPI_CHAR, 0, 3, win));
@@ -213,7 +213,7 @@ static void atomics(int own)
     OK(MPI_Win_free(&win));
 }
 
-/* One lock alone or several together; who has it alone sees no half of another's work. */
+/* Takes exclusive and shared locks: a rank that has one sees no half of another's change. */
 static void locks(MPI_Win win, int *base)
 {
     enum { ROUNDS = 300 };
@@ -317,7 +317,8 @@ static void requests(MPI_Win win, int *base)
     CHECK(base[0] == from && base[1] == 6 && base[2] == 10);
 }
 
-/* A target that computes without a call answers nothing, and need not: its memory is reached without it, or by its progress thread. */
+/* A target that computes outside MPI need not answer: its memory is reached directly, or by its progress
+   thread. */
 static void passive(MPI_Win win, int *base)
 {
     if (size < 2)
@@ -344,8 +345,6 @@ static void passive(MPI_Win win, int *base)
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
-
-/* A null pointer is told as such, and a part without bytes has no address. */
 
 int main(int argc, char **argv)
 {

@@ -1,4 +1,4 @@
-/* Reduction operations: the standard's and the program's, on elements side by side and with gaps. */
+/* Reduction operations of the standard and of the program, on contiguous elements and with gaps. */
 #include <stddef.h>
 
 #include "check.h"
@@ -25,7 +25,7 @@ static void subtract_c(void *in, void *inout, MPI_Count *len, MPI_Datatype *data
         ((int *)inout)[i] = ((int *)in)[i] - ((int *)inout)[i];
 }
 
-/* The elements have a gap behind each. */
+/* The elements have a gap after each. */
 static void first_located(void *in, void *inout, int *len, MPI_Datatype *datatype)
 {
     CHECK(*datatype == MPI_DOUBLE_INT && ((uintptr_t)in % 8) == 0 && ((uintptr_t)inout % 8) == 0);

@@ -1,16 +1,16 @@
-/* Partitioned messages: what a receive says of them, and which goes to which. */
+/* Partitioned messages: the queries of a receive, and the matching of sends and receives. */
 #include "check.h"
 
 #define PARTS 4
 #define EACH 3
 
-/* Messages with one tag match in the order in which they were initialised, here started in another one. */
+/* Messages with one tag match in the order of their initialisation; here they start in another order. */
 static void told_apart(int left, int right, int tag)
 {
     enum { COUNT = 3 };
     int sent[COUNT] = {0}, got[COUNT];
     MPI_Request sends[COUNT], receives[COUNT];
-    /* One that fails does not count. */
+    /* A failed initialisation does not count. */
     FAILS(MPI_ERR_ARG, MPI_Psend_init(sent, 1, 1, MPI_INT, right, tag, MPI_COMM_WORLD, MPI_INFO_NULL, NULL));
     for (int n = 0; n < COUNT; n++) {
         OK(MPI_Psend_init(&sent[n], 1, 1, MPI_INT, right, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &sends[n]));

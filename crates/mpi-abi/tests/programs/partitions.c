@@ -1,5 +1,6 @@
-/* Partitioned messages whose partitions move as they become ready: by several threads, in any order, divided otherwise at the other end,
- * with gaps, many with one tag, and started before the other end is initialised. */
+/* Partitioned messages whose partitions move as they become ready: by several threads, in any order, divided
+ * otherwise at the other end, with gaps, many with one tag, and started before the other end is initialised.
+ * */
 #include "check.h"
 #include <pthread.h>
 
@@ -24,7 +25,7 @@ static void *make_ready(void *argument)
     return NULL;
 }
 
-/* The receiver divides the message into `parts` partitions. */
+/* Several threads send; the receiver divides the message into `parts` partitions. */
 static void threads(int parts)
 {
     MPI_Request requests[2];
@@ -92,7 +93,7 @@ static void one_by_one(void)
     OK(MPI_Request_free(&requests[1]));
 }
 
-/* Elements with gaps at the receiver, whose partitions cut those of the sender. */
+/* The receiver's elements have gaps, and its partitions cut those of the sender. */
 static void gaps(void)
 {
     enum { COUNT = 12 };
@@ -120,7 +121,7 @@ static void gaps(void)
     OK(MPI_Type_free(&sparse));
 }
 
-/* So many with one tag match in the order in which they were initialised. */
+/* Many messages with one tag match in the order of their initialisation. */
 static void many(void)
 {
     enum { COUNT = 1000 };
@@ -152,7 +153,8 @@ static void many(void)
     }
 }
 
-/* The receiver has started before its sender is initialised, and waits for something else while long partitions come. */
+/* The receiver starts before its sender is initialised, and waits for another message while long partitions
+   arrive. */
 static void early(void)
 {
     enum { LONG = 300000 };
@@ -191,7 +193,7 @@ static void early(void)
     }
 }
 
-/* Partitions without elements arrive when the sender has them ready, too. */
+/* Partitions without elements, too, arrive when the sender marks them ready. */
 static void empty(void)
 {
     MPI_Request requests[2];
@@ -215,7 +217,7 @@ static void empty(void)
     OK(MPI_Request_free(&requests[1]));
 }
 
-/* Messages that this rank has sent, by the library's own counters. */
+/* Returns the number of messages that this rank has sent, by the library's counters. */
 static unsigned long messages(void)
 {
     static const char *const names[] = {"short_sent", "eager_sent", "local_sent"};
@@ -239,7 +241,7 @@ static unsigned long messages(void)
     return sum;
 }
 
-/* Many small partitions that are ready together are few messages. */
+/* Many small partitions that are ready together are sent in few messages. */
 static void together(void)
 {
     enum { MANY = 512 };
@@ -264,7 +266,7 @@ static void together(void)
     OK(MPI_Request_free(&requests[1]));
 }
 
-/* No process, no partitions, and ends that differ. */
+/* Messages to no process, without partitions, and with different ends. */
 static void odd(void)
 {
     MPI_Request requests[2];

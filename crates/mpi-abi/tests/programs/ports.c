@@ -1,11 +1,11 @@
-/* Ports: groups that find each other by the name of a port or of a service, and pairs that have a socket. */
+/* Ports: groups that find each other by the name of a port or a service, and pairs that have a socket. */
 #include <sys/socket.h>
 #include <unistd.h>
 #include "check.h"
 
 static int rank, ranks, half;
 
-/* The two halves of the world. */
+/* Returns the half of the world that this rank is in. */
 static MPI_Comm split(void)
 {
     MPI_Comm mine;
@@ -26,7 +26,8 @@ static void talk(MPI_Comm with)
     for (int i = 0; i < ranks; i++)
         if ((i < half) != (rank < half)) expected += i;
     CHECK(sum == expected);
-    /* Sends whose requests are freed have arrived when the two part: their memory is the program's again. */
+    /* Sends whose requests are freed have arrived when the groups disconnect: their memory is the program's
+       again. */
     enum { LONG = 1 << 20 };
     int *out = malloc(LONG * sizeof *out), *in = malloc(LONG * sizeof *in);
     if (me == 0) {
@@ -46,7 +47,7 @@ static void talk(MPI_Comm with)
     free(in);
 }
 
-/* The name goes by a message, or is that of a service. */
+/* Connects both halves; the name of the port goes by a message, or is published as a service. */
 static void connect_halves(int service)
 {
     MPI_Comm mine = split(), with;
@@ -78,7 +79,7 @@ static void connect_halves(int service)
     OK(MPI_Comm_free(&mine));
 }
 
-/* One port, several connections. */
+/* One port takes several connections. */
 static void many(void)
 {
     char port[MPI_MAX_PORT_NAME] = "";

@@ -1,4 +1,5 @@
-/* Operations in collectives: the standard's pairs, and the program's, in order and with gaps, freed while they are under way. */
+/* Operations in collectives: pairs of the standard, and operations of the program, in order and with gaps,
+   freed while they are in use. */
 #include "check.h"
 
 struct located {
@@ -8,7 +9,7 @@ struct located {
 
 static int size, rank;
 
-/* Composition of i -> factor * i + term, which is associative and not commutative. */
+/* A map i -> factor * i + term; composition is associative and not commutative. */
 struct map {
     long factor, term;
 };
@@ -84,7 +85,8 @@ static void outer(void *in, void *inout, int *len, MPI_Datatype *datatype)
             ((int(*)[3])inout)[n][i] += ((int(*)[3])in)[n][i];
 }
 
-/* Two numbers with one between them that is not touched; the handle is freed while the function is needed yet. */
+/* Reduces two numbers with an untouched one between them; the handle is freed while the function is still
+   needed. */
 static void spread_out(void)
 {
     MPI_Op op;

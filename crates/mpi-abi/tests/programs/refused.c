@@ -1,5 +1,5 @@
-/* Short sends of which no cell takes more, because the receiver is busy, go on in order: blocking and non-blocking, and beside receives that
- * are posted already. */
+/* Short sends that find no free cell, because the receiver is busy, go on in order: blocking and
+ * non-blocking, and beside posted receives. */
 #include "check.h"
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ static void non_blocking(void)
     OK(MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE));
 }
 
-/* The answers to both come when all numbers have. */
+/* Both receives get their answers when all numbers have arrived. */
 static void beside_receives(void)
 {
     int answers[2] = {-1, -1}, count = COUNT;
@@ -52,7 +52,7 @@ static void beside_receives(void)
     CHECK(answers[0] == COUNT && answers[1] == COUNT);
 }
 
-/* The arguments of a call on a known route are checked all the same. */
+/* The arguments of a call on a known route are still checked. */
 static void wrong_tags(void)
 {
     int number = 0;
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 {
     start(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    /* Further ranks wait for the end. */
+    /* Ranks above 1 wait for the end. */
     if (rank < 2) {
         blocking();
         non_blocking();

@@ -1,4 +1,4 @@
-/* What MPI 3.0 removed, for a program that asks for it: each function does what its successor does. */
+/* Functions that MPI 3.0 removed, for a program that asks for them: each behaves like its successor. */
 #define MPI_REMOVED_API
 #include "check.h"
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -17,7 +17,7 @@ static void handler(MPI_Comm *comm, int *code, ...)
     called++;
 }
 
-/* Lower bound, upper bound and extent by the removed functions. */
+/* Checks lower bound, upper bound and extent by the removed functions. */
 static int is_bounded(MPI_Datatype type, MPI_Aint lb, MPI_Aint ub)
 {
     MPI_Aint got_lb = -1, got_ub = -1, got_extent = -1;
@@ -57,7 +57,7 @@ static void structures(void)
     OK(MPI_Type_size(type, &size));
     CHECK(size == 12);
     OK(MPI_Type_free(&type));
-    /* Markers in any order; the outermost counts, and one without a block does not. */
+    /* Bound markers may come in any order; the outermost counts, and one without a block does not. */
     types[0] = MPI_UB;
     types[1] = MPI_UB;
     types[2] = MPI_LB;
@@ -73,7 +73,7 @@ static void structures(void)
     OK(MPI_Type_struct(4, blocks, places, types, &type));
     CHECK(is_bounded(type, 4, 100));
     OK(MPI_Type_free(&type));
-    /* Bounds alone. */
+    /* The datatype consists of bounds alone. */
     blocks[3] = 0;
     OK(MPI_Type_struct(4, blocks, places, types, &type));
     CHECK(is_bounded(type, 4, 100));
@@ -86,7 +86,7 @@ static void structures(void)
     FAILS(MPI_ERR_COUNT, MPI_Type_struct(-1, blocks, places, types, &type));
     FAILS(MPI_ERR_TYPE, MPI_Type_ub(MPI_DATATYPE_NULL, places));
     FAILS(MPI_ERR_ARG, MPI_Type_ub(MPI_INT, NULL));
-    /* Nothing else knows the markers. */
+    /* No other function accepts the markers. */
     FAILS(MPI_ERR_TYPE, MPI_Type_contiguous(1, MPI_UB, &type));
 }
 
@@ -130,7 +130,8 @@ static void errhandlers(void)
     OK(MPI_Errhandler_free(&mine));
 }
 
-/* Programs tell combiners apart in one switch, so each has a value of its own. */
+/* Returns true for an integer form. Programs tell combiners apart in one switch, so each has a value of its
+   own. */
 static int is_integer_form(int combiner)
 {
     switch (combiner) {
@@ -157,7 +158,7 @@ static int copied(MPI_Comm comm, int keyval, void *state, void *in, void *out, i
     return MPI_SUCCESS;
 }
 
-/* Deprecated since MPI 2.0, and still in the ABI. */
+/* These functions are deprecated since MPI 2.0, and still in the ABI. */
 static void attributes(void)
 {
     int keyval, flag = 0, value = 7, *found = NULL;

@@ -1,4 +1,4 @@
-/* Requests: what is asked about them, persistent ones, more than can be deferred, and whose handler is told of their errors. */
+/* Requests: queries, persistent ones, more than can be deferred, and the handlers of their errors. */
 #include "check.h"
 
 static int rank, size, left, right;
@@ -12,7 +12,7 @@ static void tell(MPI_Comm *comm, int *code, ...)
     told_comm = MPI_Comm_toint(*comm);
 }
 
-/* The call fails, and the handler of this communicator alone is told. */
+/* Checks that the call fails, and calls the handler of this communicator alone. */
 #define TOLD(comm, class, call)                                                                                        \
     do {                                                                                                               \
         told = 0;                                                                                                      \
@@ -57,7 +57,7 @@ static void handlers(void)
     OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
     OK(MPI_Request_free(&parts));
     OK(MPI_Request_free(&receive));
-    /* A message that is longer than its receive. */
+    /* The message is longer than its receive. */
     OK(MPI_Send(got, 4, MPI_INT, 0, 5, comm));
     OK(MPI_Mprobe(0, 5, comm, &message, MPI_STATUS_IGNORE));
     TOLD(comm, MPI_ERR_TRUNCATE, MPI_Mrecv(got, 1, MPI_INT, &message, MPI_STATUS_IGNORE));
@@ -70,7 +70,7 @@ static void handlers(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* What is asked about requests leaves them as they are. */
+/* Queries leave requests unchanged. */
 static void asked(void)
 {
     enum { COUNT = 3 };
@@ -186,7 +186,7 @@ static void from_no_process(const MPI_Status *status)
     CHECK(count == 0);
 }
 
-/* Receives from MPI_PROC_NULL among others, as at the border of a domain, end by each function. */
+/* Receives from MPI_PROC_NULL among others, like at the border of a domain, end in each function. */
 static void no_process(void)
 {
     enum { COUNT = 4 };

@@ -1,4 +1,4 @@
-/* Communicators of processes that share a resource, and what each process is restricted to. */
+/* Communicators of processes that share a resource, by the processors that each process is restricted to. */
 #include "check.h"
 
 static int size, rank;
@@ -32,7 +32,7 @@ static int count(int type, const char *key, const char *value)
     return n;
 }
 
-/* A process is in a communicator of each kind that it is restricted to, and of no other. */
+/* A process is in a communicator of each kind of resource that it is restricted to, and of no other. */
 static void guided(void)
 {
     MPI_Info all;
@@ -63,7 +63,7 @@ static void sets(void)
     CHECK(count(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD") == size);
     CHECK(count(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://self") == 1);
     CHECK(count(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://nothing") == 0);
-    /* All name the same, or no process is in any. */
+    /* If processes name different kinds, no process is in any communicator. */
     const char *other = rank == 0 ? "mpi_shared_memory" : "hwloc://PU";
     if (size > 1)
         CHECK(count(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", other) == 0);
@@ -79,7 +79,8 @@ static void sets(void)
     }
 }
 
-/* A part of the processes, if any, and the info says by what. With an argument the processes have a core each. */
+/* Splits by the smallest resource, if there is one, and the info names it. With an argument each process has
+   a core. */
 static void unguided(int bound)
 {
     MPI_Info info;

@@ -3,7 +3,7 @@
 
 enum { LONG = 1 << 18 };
 
-/* Communicators of a session have one attribute of the library's (MPI 5.0, 9.1.2). */
+/* Checks that communicators of a session have only one of the library's attributes (MPI 5.0, 9.1.2). */
 static void attributes(MPI_Comm comm)
 {
     const int others[] = {MPI_IO, MPI_HOST, MPI_WTIME_IS_GLOBAL, MPI_APPNUM, MPI_UNIVERSE_SIZE, MPI_LASTUSEDCODE};
@@ -16,7 +16,8 @@ static void attributes(MPI_Comm comm)
     }
 }
 
-/* A buffer of the session's is for communicators made of its groups, however they are derived; one of their own goes before. */
+/* A session's buffer serves communicators derived from its groups in any way; a communicator's own buffer has
+   precedence. */
 static void buffers(MPI_Session session)
 {
     static int data[LONG], got[LONG];
@@ -40,7 +41,7 @@ static void buffers(MPI_Session session)
         data[LONG - 1] = rank;
         OK(MPI_Bsend(data, LONG, MPI_INT, right, 0, n == 0 ? comm : copy));
         data[LONG - 1] = -1;
-        /* It is full, so the other communicator has no room, and then one has memory of its own. */
+        /* The buffer is full, so the other communicator has no room, until it has a buffer of its own. */
         FAILS(MPI_ERR_BUFFER, MPI_Bsend(data, LONG, MPI_INT, right, 0, comm));
         OK(MPI_Comm_attach_buffer(comm, own, sizeof own));
         OK(MPI_Bsend(data, LONG, MPI_INT, right, 1, comm));
@@ -54,7 +55,7 @@ static void buffers(MPI_Session session)
     }
     OK(MPI_Session_detach_buffer(session, &address, &given));
     CHECK(address == room && given == sizeof room);
-    /* Without a buffer of the session's, that of the process is used. */
+    /* Without a session's buffer, the process's buffer is used. */
     OK(MPI_Buffer_attach(room, sizeof room));
     OK(MPI_Bsend(data, LONG, MPI_INT, right, 0, comm));
     OK(MPI_Recv(got, LONG, MPI_INT, left, 0, comm, MPI_STATUS_IGNORE));
@@ -93,7 +94,7 @@ static void levels(void)
     OK(MPI_Info_free(&info));
 }
 
-/* A function that is given an error handler calls it with its own errors. */
+/* A function that gets an error handler calls it with its own errors. */
 static void handlers(MPI_Session session)
 {
     MPI_Errhandler handler, of_session;
@@ -124,7 +125,7 @@ static const char *kinds(MPI_Info info)
     return flag ? value : "";
 }
 
-/* The kinds of memory that are supported: all that are asked for, as far as they are, and always these two. */
+/* Checks the supported kinds of memory: two always, and the requested ones as far as possible. */
 static void memory(void)
 {
     const char *asked[3] = {NULL, "mpi:alloc_mem", "system,nothing:known"};
@@ -153,7 +154,8 @@ static void memory(void)
     }
 }
 
-/* The lane of a duplicate of a communicator of all processes, of a session with this level of thread support; -1 if a rank has one lane. */
+/* Returns the lane of a duplicate of a session's communicator with this level of thread support; -1 if a rank
+   has one lane. */
 static int lane_of_duplicate(const char *level)
 {
     MPI_Session session;
@@ -176,7 +178,7 @@ static int lane_of_duplicate(const char *level)
     return lane;
 }
 
-/* Whether communicators lie on further lanes depends on the threads that a session asks for. */
+/* The lanes of communicators depend on the level of threads that a session asks for. */
 static void lanes(void)
 {
     int of_one = lane_of_duplicate("MPI_THREAD_SERIALIZED"), of_several = lane_of_duplicate("MPI_THREAD_MULTIPLE");

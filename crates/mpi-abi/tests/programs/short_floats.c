@@ -1,4 +1,4 @@
-/* Numbers of 16 bits, MPIX_C_FLOAT16 and MPIX_BFLOAT16: each reduction gives what float gives, rounded. */
+/* Numbers of 16 bits, MPIX_C_FLOAT16 and MPIX_BFLOAT16: each reduction gives the result of float, rounded. */
 #include <mpi-ext.h>
 #include <stdint.h>
 
@@ -8,7 +8,7 @@ enum { COUNT = 64 };
 
 static int rank, size;
 
-/* bfloat16: the upper half of a float, rounded to the nearest, of two the even one. */
+/* Converts to bfloat16, the upper half of a float, rounded to nearest, ties to even. */
 static uint16_t to_bfloat(float x)
 {
     uint32_t bits;
@@ -34,7 +34,7 @@ static float power(int exponent)
     return x;
 }
 
-/* binary16, for numbers that are neither too large nor too small for it. */
+/* Converts from binary16, for finite numbers. */
 static float of_half(uint16_t x)
 {
     int exponent = x >> 10 & 0x1f;
@@ -44,7 +44,7 @@ static float of_half(uint16_t x)
 
 static uint16_t to_half(float x)
 {
-    /* The two neighbours: the search needs no more than the other direction. */
+    /* Searches the two neighbours by the conversion in the other direction. */
     uint16_t sign = x < 0 ? 0x8000 : 0, low = 0, high = 0x7bff;
     float wanted = x < 0 ? -x : x;
     while (low < high) {
@@ -62,7 +62,7 @@ static MPI_Comm two;
 
 static float number(int of, int at)
 {
-    /* Fractions whose sums and products are not exact. */
+    /* Fractions whose sums and products are inexact. */
     float x = 1 + (float)((at * 37 + of * 11) % 101) / 128;
     return (at + of) % 3 ? x : -x;
 }
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     CHECK(size >= 2);
-    /* The result of two numbers does not depend on their order: two ranks reduce. */
+    /* Two ranks reduce, because the result of two numbers does not depend on their order. */
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &two));
     if (two != MPI_COMM_NULL) {
         reductions(MPIX_C_FLOAT16, to_half, of_half);

@@ -1,4 +1,5 @@
-/* Processes that start processes: communicators with them, their world, keys of the info, error codes, deaths in good order. */
+/* Processes that start processes: communicators with them, their world, keys of the info, error codes,
+   regular ends. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 static int rank, ranks;
 static char self[PATH_MAX];
 
-/* Exchanges between two groups, by messages and by a collective call. */
+/* Exchanges between two groups, by messages and by a collective. */
 static void exchange(MPI_Comm with, int parent)
 {
     int me, n, mine, got;
@@ -19,7 +20,7 @@ static void exchange(MPI_Comm with, int parent)
         OK(MPI_Sendrecv(&mine, 1, MPI_INT, i, 5, &got, 1, MPI_INT, i, 5, with, MPI_STATUS_IGNORE));
         CHECK(got == 1000 * !parent + 10 * i + me);
     }
-    /* Announced, in pieces, and eager. */
+    /* Sizes of announced messages, of messages in pieces, and of eager ones. */
     for (int bytes = 100; bytes < 4 << 20; bytes *= 40) {
         char *out = malloc(bytes), *in = malloc(bytes);
         memset(out, 'a' + me, bytes);
@@ -35,7 +36,7 @@ static void exchange(MPI_Comm with, int parent)
     CHECK(sum == n * (parent ? 100 : 1));
 }
 
-/* All of both groups in one. */
+/* Merges both groups. */
 static void merge(MPI_Comm with, int parent)
 {
     MPI_Comm all;
@@ -107,7 +108,7 @@ static void several(void)
         CHECK(codes[0] == MPI_SUCCESS && codes[1] == MPI_SUCCESS);
         talk(children);
     }
-    /* By one process, and again by those. */
+    /* One process spawns, and so do its children. */
     char *arguments[] = {"grandparent", "2", NULL};
     MPI_Comm children;
     OK(MPI_Comm_spawn(self, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_SELF, &children, MPI_ERRCODES_IGNORE));
@@ -162,7 +163,7 @@ static void fails(void)
         CHECK(class == MPI_ERR_SPAWN);
     }
     CHECK(codes[2] == 7);
-    /* Those that were started are ended, and harm no process. */
+    /* Processes that were started are ended, and do no harm to others. */
     char *arguments[] = {"plain", "2", "an argument", NULL};
     char *commands[] = {self, "/no/such/program"}, **lists[] = {arguments, arguments};
     int numbers[] = {1, 1};

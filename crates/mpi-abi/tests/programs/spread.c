@@ -1,5 +1,6 @@
-/* A communicator of which all members assert that no receive on it takes messages of any tag: threads with tags of their own communicate on it at the
- * same time, in each way that a message can go; receives of any tag are refused. */
+/* A communicator whose members all assert that no receive on it has any tag. Threads with tags of their own
+ * communicate on it at the same time, in each way that a message can go. Receives with any tag are refused.
+ * */
 #include "lane.h"
 #include <pthread.h>
 
@@ -31,7 +32,7 @@ static int length_of(int round)
     return lengths[round % 6];
 }
 
-/* One message to the next rank and one from the rank before, with this tag. */
+/* Sends one message to the next rank and receives one from the previous rank, with this tag. */
 static void exchange(int how, int tag, const int *out, int *in, int length)
 {
     MPI_Request requests[2];
@@ -128,7 +129,7 @@ static void *messages(void *thread_of)
     return NULL;
 }
 
-/* Messages with one tag keep their order, those of other tags come when they are received. */
+/* Messages with one tag keep their order; those of other tags arrive when they are received. */
 static void orders(void)
 {
     enum { TAGS = 20, EACH = 10 };
@@ -173,7 +174,8 @@ static void any_tag_is_received(MPI_Comm on)
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
-/* What does not assert it, or does not so on all members, takes messages of any tag; what is made of one that does as well. */
+/* A communicator without the assertion on all members receives with any tag; so do duplicates of the
+   asserting one. */
 static void others_are_not_spread(void)
 {
     MPI_Comm others[4];
@@ -210,7 +212,7 @@ int main(int argc, char **argv)
         if (lies_on_several(comm)) {
             char text[16] = "";
             set_hint("false");
-            /* What it was made with stays. */
+            /* The assertion of its creation stays. */
             CHECK(told_hint(comm, asserted, text, sizeof text) && strcmp(text, "true") == 0);
             any_tag_is_refused();
         }

@@ -13,7 +13,7 @@ static int value(int from, int to, int k)
     return 100003 * from + 1009 * to + k;
 }
 
-/* The place of number k of a strided element. */
+/* Returns the place of number k of a strided element. */
 static int place(int element, int k)
 {
     return element * extent + k / row * 2 * row + k % row;
@@ -33,7 +33,7 @@ static void fill(int *memory, int element, int from, int to)
         memory[place(element, k)] = value(from, to, k);
 }
 
-/* Whether an element is what this rank sent to that one, and the rest of it is untouched. */
+/* Returns true if an element has the numbers that `from` sent to `to`, and its gaps are unchanged. */
 static int is(const int *memory, int element, int from, int to)
 {
     int wrong = 0, gaps = 0;

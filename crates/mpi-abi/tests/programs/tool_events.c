@@ -1,4 +1,4 @@
-/* Events of the tools interface: what they tell, who is told, what is dropped, and how a registration ends. */
+/* Events of the tools interface: their data and receivers, dropped events, and the end of a registration. */
 #include "check.h"
 #include <pthread.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static void freed(MPI_T_event_registration registration, MPI_T_cb_safety safety,
     seen->freed++;
 }
 
-/* Rank 1 takes the last of rank 0's messages first, so the others come unexpected. */
+/* Rank 1 receives the last of rank 0's messages first, so the others arrive unexpected. */
 static void flood(int rank, int messages)
 {
     int got = -1;
@@ -169,7 +169,7 @@ static void chosen(MPI_T_event_instance instance, MPI_T_event_registration regis
     if (bytes == LONG) {
         CHECK(peer == 0 && !is_sender);
         chosen_long++;
-        /* A function may free what it is called for, and send messages. */
+        /* A callback may free its own registration, and send messages. */
         GIVES(MPI_SUCCESS, MPI_T_event_handle_free(registration, NULL, NULL));
         OK(MPI_Sendrecv_replace(&peer, 1, MPI_INT, 0, 1, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE));
     }
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     int provided, rank;
     GIVES(MPI_SUCCESS, MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     kinds();
-    /* What is registered before MPI_Init is told, too. */
+    /* A registration before MPI_Init gets events, too. */
     static struct seen early;
     early.registration = listen_to("unexpected_arrived");
     GIVES(MPI_SUCCESS, MPI_T_event_register_callback(early.registration, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, &early, arrived));

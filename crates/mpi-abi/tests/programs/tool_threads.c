@@ -1,4 +1,4 @@
-/* The tools interface where several threads call MPI: functions that events are told by must be safe for that. */
+/* The tools interface while several threads call MPI: callbacks must be registered as thread-safe. */
 #include "check.h"
 #include <pthread.h>
 
@@ -32,7 +32,7 @@ static void dropped(MPI_Count count, MPI_T_event_registration registration, int 
     missed += count;
 }
 
-/* Each thread sends itself messages on a communicator of its own, and receives them in the other order. */
+/* Each thread sends itself messages on a communicator of its own, and receives them in the opposite order. */
 static void *exchanges(void *argument)
 {
     MPI_Comm comm = *(MPI_Comm *)argument;
@@ -47,7 +47,7 @@ static void *exchanges(void *argument)
     return NULL;
 }
 
-/* Registers and frees while others are told. */
+/* Registers and frees while events are delivered to others. */
 static void *comes_and_goes(void *argument)
 {
     int index = *(int *)argument;

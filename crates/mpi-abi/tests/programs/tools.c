@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* A call gives exactly this code. */
+/* Checks that a call returns exactly this code. */
 #define GIVES(code, call) CHECK((call) == (code))
 
 static int cvar(const char *name)
@@ -97,7 +97,7 @@ static void controls(void)
     GIVES(MPI_T_ERR_INVALID_HANDLE, MPI_T_cvar_read(MPI_T_CVAR_HANDLE_NULL, text));
 }
 
-/* What is set before MPI_Init counts. */
+/* Values that are set before MPI_Init are used. */
 static void set_before(void)
 {
     GIVES(MPI_SUCCESS, set("mpi_errhandler", 2));
@@ -183,7 +183,7 @@ static void performances(void)
     GIVES(MPI_SUCCESS, MPI_T_pvar_session_free(&other));
 }
 
-/* Who waits for a rank that sleeps has waited. */
+/* The variable of waiting time grows while a rank waits for one that sleeps. */
 static void waited(int rank)
 {
     int count, again = 1;
@@ -193,7 +193,7 @@ static void waited(int rank)
     GIVES(MPI_SUCCESS, MPI_T_pvar_session_create(&session));
     GIVES(MPI_SUCCESS, MPI_T_pvar_handle_alloc(session, pvar("time_waited", MPI_T_PVAR_CLASS_TIMER), NULL, &handle, &count));
     GIVES(MPI_SUCCESS, MPI_T_pvar_start(session, handle));
-    /* A rank that comes late finds the message and waits for nothing: then it is sent once more. */
+    /* If rank 1 is late, the message is there and it does not wait; then the message is sent once more. */
     for (int round = 0; again && round < 100; round++) {
         before = read_pvar(session, handle);
         if (rank == 0) {
@@ -281,7 +281,7 @@ static void *looks(void *unused)
     return NULL;
 }
 
-/* Another thread looks while this one, the only one that calls MPI, exchanges messages. */
+/* Another thread reads variables while this one, the only one that calls MPI, exchanges messages. */
 static void beside(int rank, int size)
 {
     pthread_t thread;

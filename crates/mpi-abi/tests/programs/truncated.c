@@ -19,7 +19,7 @@ static void receive(MPI_Request *requests)
 {
     OK(MPI_Irecv(data[0], 2, MPI_INT, 1, GOOD, comm, &requests[0]));
     OK(MPI_Irecv(data[1], 2, MPI_INT, 1, LONG, comm, &requests[1]));
-    /* Both messages have come. */
+    /* The answer shows that both messages have arrived. */
     OK(MPI_Send(NULL, 0, MPI_INT, 1, READY, comm));
     OK(MPI_Recv(NULL, 0, MPI_INT, 1, READY, comm, MPI_STATUS_IGNORE));
 }
@@ -85,7 +85,8 @@ static void matched(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* Looking at a request tells its error to the handler of its communicator, and leaves the request; freeing it reports nothing. */
+/* A query of a request calls the handler of its communicator, and leaves the request; MPI_Request_free
+   reports nothing. */
 static void looked(void)
 {
     MPI_Request requests[2], kept;
@@ -103,7 +104,7 @@ static void looked(void)
     CHECK(calls == 2 && requests[1] == MPI_REQUEST_NULL);
 }
 
-/* A status that no call has filled. */
+/* Returns a status that no call has filled. */
 static MPI_Status unset(void)
 {
     MPI_Status status;
@@ -112,7 +113,7 @@ static MPI_Status unset(void)
     return status;
 }
 
-/* What a call for one message tells of it; it leaves the error of the status alone. */
+/* Checks the result of a call for one message; the call leaves the error field of the status alone. */
 static void named(int code, const MPI_Status *status)
 {
     int n = -1;
@@ -121,7 +122,7 @@ static void named(int code, const MPI_Status *status)
     CHECK(status->MPI_SOURCE == 1 && status->MPI_TAG == LONG && status->MPI_ERROR == -77 && n == 3);
 }
 
-/* How one rank can receive one message: in each way it is told whose message was too long. */
+/* The ways to receive one message; each reports the source of the message that was too long. */
 enum { RECV, WAIT, TEST, WAITANY, TESTANY, SENDRECV, REPLACE, MRECV, STATUS, PERSISTENT, WAYS };
 
 static void one(int way, int any_source)

@@ -1,4 +1,4 @@
-/* Windows without memory, of memory that is attached while they live, with handlers of their errors, and what locks promise. */
+/* Windows without memory, windows with memory attached later, error handlers, and the promises of locks. */
 #include "check.h"
 #include <stdint.h>
 
@@ -22,7 +22,7 @@ static void nothing(void)
     OK(MPI_Win_free(&win));
 }
 
-/* Parts without bytes lie among the others in a shared window, where their neighbours find them. */
+/* Parts without bytes lie among the others in a shared window, and their neighbours find them. */
 static void between(void)
 {
     MPI_Win win;
@@ -52,7 +52,7 @@ static void tell(MPI_Win *win, int *code, ...)
     OK(MPI_Group_free(&group));
 }
 
-/* What a request finds wrong is told to the handler of its window. */
+/* An error of a request calls the handler of its window. */
 static void handlers(void)
 {
     MPI_Win win;
@@ -76,7 +76,7 @@ static void handlers(void)
     OK(MPI_Win_free(&win));
 }
 
-/* Who promises that no lock conflicts is told if one does, where that is known. */
+/* A rank that promises a lock without conflicts gets an error if there is one, on one host. */
 static void promises(void)
 {
     int *base;
@@ -96,7 +96,7 @@ static void promises(void)
     OK(MPI_Win_free(&win));
 }
 
-/* One who wants a lock alone gets it though others share it again and again. */
+/* A rank gets an exclusive lock though others take shared locks again and again. */
 static void writers(void)
 {
     int *base, seen = 0, wanted = 1;
@@ -122,7 +122,7 @@ static void writers(void)
     OK(MPI_Win_free(&win));
 }
 
-/* Memory that is attached while the window lives, known by its address. */
+/* Memory is attached while the window lives, and known by its address. */
 static void dynamic(void)
 {
     MPI_Win win;
@@ -148,7 +148,7 @@ static void dynamic(void)
     CHECK(memory[7] == 100 + before && memory[8] == 108 + before);
     OK(MPI_Win_detach(win, memory));
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    /* What is attached no more is out of range, here at once, elsewhere at the latest when it is flushed. */
+    /* Detached memory is out of range: at once on this host, at the latest at the flush on another. */
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
     int code = MPI_Put(&value, 1, MPI_INT, next, all[next], 1, MPI_INT, win);
     if (code == MPI_SUCCESS)
@@ -160,7 +160,8 @@ static void dynamic(void)
     free(memory);
 }
 
-/* Of two ranks that each put and then read what the other puts, one at least sees it: the puts were completed before. */
+/* Two ranks each put and then read the other's number. The puts are complete by then, so at least one rank
+   sees the other's. */
 static void flushes(void)
 {
     enum { ROUNDS = 1000 };
@@ -175,7 +176,7 @@ static void flushes(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock_all(0, win));
     for (int64_t i = 1; i < ROUNDS && rank < 2; i++) {
-        /* The one that saw the other last would be late each time. */
+        /* Delays one rank, because the rank that saw the other last would be late each time. */
         for (volatile int late = (int)(i % 37) * (int)(i % 2 == rank); late > 0; late--)
             continue;
         OK(MPI_Put(&i, 1, MPI_INT64_T, rank, 0, 1, MPI_INT64_T, win));
@@ -185,7 +186,7 @@ static void flushes(void)
         else
             OK(MPI_Fetch_and_op(NULL, &seen[i], MPI_INT64_T, other, 0, MPI_NO_OP, win));
         OK(MPI_Win_flush(other, win));
-        /* The next round begins at the same time at both. */
+        /* Both ranks begin the next round at the same time. */
         for (now = seen[i]; now < i;) {
             OK(MPI_Get(&now, 1, MPI_INT64_T, other, 0, 1, MPI_INT64_T, win));
             OK(MPI_Win_flush(other, win));

@@ -1,12 +1,12 @@
-/* Windows that lie on lanes: which lane one lies on, threads that each use a window of their own, and accesses to windows on lanes that no thread of
- * their owners looks at. */
+/* Windows on lanes: the lane of each, threads that each use a window of their own, and accesses to windows on
+ * lanes on which no thread of their owners makes progress. */
 #include "lane_threads.h"
 
 enum { ROUNDS = 6, SLOTS = 3, SUMS = 900, KINDS = 4, IDLE = 5 };
 
 static int rank, ranks, lanes, is_on_one_host;
 
-/* The lane that a window lies on; -1 if that is not told, as where a rank has no other. */
+/* Returns the lane of a window; -1 if that is not reported, because a rank has only one. */
 static int lane_of(MPI_Win window)
 {
     char text[64];
@@ -18,7 +18,7 @@ static int lane_of(MPI_Win window)
     return flag ? atoi(text) : -1;
 }
 
-/* A window of one word on the lane that the text names, or on the next one. */
+/* Makes a window of one word on the lane that the text names, or on the next one. */
 static MPI_Win window_on(const char *lane, long **word)
 {
     MPI_Win window;
@@ -26,7 +26,7 @@ static MPI_Win window_on(const char *lane, long **word)
     if (lane != NULL) {
         OK(MPI_Info_create(&info));
         OK(MPI_Info_set(info, "canele_lane", lane));
-        /* Says nothing of windows. */
+        /* This hint has no meaning for windows. */
         OK(MPI_Info_set(info, "mpi_assert_no_any_tag", "true"));
     }
     OK(MPI_Win_allocate(sizeof(long), sizeof(long), info, MPI_COMM_WORLD, word, &window));
@@ -49,7 +49,8 @@ static void named_lanes(void)
         CHECK(lane_of(window) == (lanes > 1 ? wanted % lanes : -1));
         OK(MPI_Win_free(&window));
     }
-    /* Members that name different lanes get the first, and windows without a name lie on the lanes in turn. */
+    /* If members name different lanes, the window gets the first; windows without a name lie on the lanes in
+       turn. */
     MPI_Win window = window_on(rank == 0 ? "0" : "1", &word);
     CHECK(ranks == 1 || lane_of(window) <= 0);
     OK(MPI_Win_free(&window));
@@ -64,7 +65,7 @@ static long value_of(int seed, int round, int from, int to, int slot)
     return ((seed * 100L + round) * 100 + from) * 10000 + to * 10 + slot;
 }
 
-/* A window of a thread, with a part of each member: slots of each origin, a counter, and sums of all. */
+/* A window of a thread, in which each member has a part: slots of each origin, a counter, and sums of all. */
 struct window {
     MPI_Win window;
     MPI_Comm comm;
@@ -113,13 +114,13 @@ static void end(struct window *it)
         free(it->part);
 }
 
-/* Where an element of a member's part lies. */
+/* Returns the place of an element in a member's part. */
 static MPI_Aint place(const struct window *it, int target, int element)
 {
     return it->kind == 2 ? it->at[target] + element * (MPI_Aint)sizeof(long) : element;
 }
 
-/* What one member does to another in a round; the origin's memory lasts until the epoch ends. */
+/* Changes the part of one member in a round; the origin's memory lasts until the epoch ends. */
 static void change(const struct window *it, int round, int target, long *out, const long *ones, long *before)
 {
     static const long one = 1;
@@ -131,7 +132,8 @@ static void change(const struct window *it, int round, int target, long *out, co
     OK(MPI_Accumulate(ones, SUMS, MPI_LONG, target, place(it, target, counter + 1), SUMS, MPI_LONG, MPI_SUM, it->window));
 }
 
-/* Reads back by requests what was put, in one wait with a message to itself over another lane: others may wait for a lock that this one has. */
+/* Reads back by requests, in one wait with a message to this rank over another lane. Other threads may wait
+   for a lock that this one holds. */
 static void read_back(const struct window *it, int round, int target)
 {
     long in[SLOTS], got = -1, told = value_of(it->seed, round, rank, 0, 0);
@@ -146,7 +148,7 @@ static void read_back(const struct window *it, int round, int target)
         CHECK(in[slot] == value_of(it->seed, round, rank, target, slot));
 }
 
-/* All members change all parts in epochs of one of four kinds. */
+/* Changes all parts, by all members, in epochs of one of four kinds. */
 static void change_all(const struct window *it, int round, int epochs, const long *ones)
 {
     long out[16 * SLOTS], before[16];
@@ -182,7 +184,7 @@ static void change_all(const struct window *it, int round, int epochs, const lon
     OK(MPI_Group_free(&all));
 }
 
-/* The part of this member is as all have made it. */
+/* Checks that the part of this member has the changes of all members. */
 static void check_part(const struct window *it, int round)
 {
     int counter = ranks * SLOTS;
@@ -199,7 +201,8 @@ static void check_part(const struct window *it, int round)
     OK(MPI_Barrier(it->comm));
 }
 
-/* Long accesses from and into memory that MPI has allocated, which lies in a region, to a window of such memory that owners serve. */
+/* Long accesses from and into memory that MPI has allocated, which lies in a region, to a window of such
+   memory that its owner serves. */
 static void regions(MPI_Comm comm, int seed)
 {
     int bytes = 1 << 20, next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
@@ -252,7 +255,8 @@ static void *run_thread(void *seed_of)
     return NULL;
 }
 
-/* One rank at a time accesses the windows of the next one, which waits for a message on the first lane meanwhile, as all others do. */
+/* One rank at a time accesses the windows of the next one. All ranks wait for a message on the first lane
+   meanwhile. */
 static void idle_lanes(void)
 {
     long *words[IDLE];

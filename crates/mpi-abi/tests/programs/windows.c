@@ -1,4 +1,4 @@
-/* Windows as objects: how they are made, what they tell of themselves, and which errors wrong calls give. */
+/* Windows as objects: their creation, their attributes and names, and the errors of wrong calls. */
 #include "check.h"
 #include <stdint.h>
 
@@ -9,7 +9,7 @@ static void quiet(MPI_Win win)
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
 }
 
-/* The attributes of the standard. */
+/* Checks the attributes of the standard. */
 static void has(MPI_Win win, const void *base, MPI_Aint bytes, int unit, int flavor)
 {
     void *value;
@@ -56,7 +56,7 @@ static void flavors(void)
     FAILS(MPI_ERR_RMA_FLAVOR, MPI_Win_shared_query(win, 0, &bytes, &unit, &at));
     OK(MPI_Win_free(&win));
 
-    /* Every rank has another size and unit; the last has nothing. */
+    /* Every rank has another size and unit; the last part is empty. */
     MPI_Aint mine = rank == size - 1 && size > 1 ? 0 : 100 + rank;
     char *part;
     OK(MPI_Win_allocate_shared(mine, 1 + rank, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win));
@@ -65,7 +65,7 @@ static void flavors(void)
     for (int of = 0; of < size; of++) {
         OK(MPI_Win_shared_query(win, of, &bytes, &unit, &at));
         CHECK(bytes == (of == size - 1 && size > 1 ? 0 : 100 + of) && unit == 1 + of);
-        /* What has no bytes has an address all the same. */
+        /* A part without bytes has an address too. */
         CHECK(at != NULL && (next == NULL || at == next));
         next = (char *)at + bytes;
         if (of == rank)
@@ -73,7 +73,7 @@ static void flavors(void)
     }
     OK(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &at));
     CHECK(bytes == 100 && unit == 1);
-    /* What one writes the others see. */
+    /* The other ranks see the bytes that one rank writes. */
     memset(part, rank + 1, (size_t)mine);
     OK(MPI_Win_fence(0, win));
     for (int i = 0; i < 100; i++)
@@ -115,7 +115,7 @@ static void names_infos_groups(void)
     OK(MPI_Win_set_name(win, "a view"));
     OK(MPI_Win_get_name(win, name, &len));
     CHECK(len == 6 && strcmp(name, "a view") == 0);
-    /* A program that has promised no locks and locks all the same is not told off. */
+    /* A lock is permitted although the program has promised no locks. */
     OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
     OK(MPI_Win_unlock(0, win));
     OK(MPI_Win_lock_all(0, win));
@@ -195,7 +195,7 @@ static void attributes_and_handlers(void)
     CHECK(deleted == 2);
     FAILS(MPI_ERR_KEYVAL, MPI_Win_set_attr(win, MPI_WIN_SIZE, &seven));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(MPI_COMM_WORLD, key, &seven));
-    /* A function that does not agree keeps the window. */
+    /* If a delete callback fails, the window is not freed. */
     OK(MPI_Win_set_attr(win, refused, &seven));
     FAILS(MPI_ERR_OTHER, MPI_Win_free(&win));
     CHECK(win != MPI_WIN_NULL);
@@ -209,7 +209,7 @@ static void attributes_and_handlers(void)
     OK(MPI_Win_call_errhandler(win, MPI_ERR_RANK));
     CHECK(handled_code == MPI_ERR_RANK);
     quiet(win);
-    /* The refusing value stays until the end. */
+    /* The value of this key stays until the window is freed. */
     OK(MPI_Win_free_keyval(&key));
 
     MPI_Win null = MPI_WIN_NULL;

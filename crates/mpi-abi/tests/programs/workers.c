@@ -1,5 +1,5 @@
-/* Threads that exchange short messages and access windows, of which each keeps for itself what its calls came to: they come and go without a
- * trace, and what one frees no other one still uses. */
+/* Threads that exchange short messages and access windows, and each cache the results of their calls. They
+ * come and go without a trace, and no thread uses an object that another has freed. */
 #include "check.h"
 #include <malloc.h>
 #include <pthread.h>
@@ -10,7 +10,8 @@ static int rank, ranks;
 static MPI_Comm comms[THREADS];
 static pthread_barrier_t meeting;
 
-/* Windows and single messages between this process and its neighbours on a communicator, in which it has another place each time. */
+/* Sends windows and single messages to the neighbours on a communicator, in which this process has another
+   rank each time. */
 static void talk(MPI_Comm comm, int seed)
 {
     int me, out[WINDOW], in[WINDOW], place;
@@ -26,7 +27,7 @@ static void talk(MPI_Comm comm, int seed)
     OK(MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE));
     for (int n = 0; n < WINDOW; n++)
         CHECK(in[n] == seed + 100 * before + n);
-    /* A token, so that no process is two messages ahead. */
+    /* A token keeps each process at most one message ahead. */
     for (int turn = 0; turn < 2; turn++) {
         MPI_Status status;
         place = seed + turn;
@@ -49,7 +50,7 @@ static void *live(void *of)
     return NULL;
 }
 
-/* Threads that end give back what they kept. */
+/* Threads that end free their caches. */
 static void many_lives(void)
 {
     size_t after_some = 0;
@@ -66,7 +67,8 @@ static void many_lives(void)
     CHECK(after_all < after_some + 64 * 1024);
 }
 
-/* The main thread makes a new communicator in place of each, with the ranks in another order, while the threads that have used it wait. */
+/* The main thread replaces each communicator by one with the ranks in another order, while the threads that
+   have used it wait. */
 static void *use_new_ones(void *of)
 {
     long n = (long)of;
@@ -101,7 +103,8 @@ static void handles_are_used_again(void)
         pthread_join(threads[n], NULL);
 }
 
-/* Threads make communicators between the same two groups at the same time, with one tag, each over a communicator of its own. */
+/* Threads make communicators between the same two groups at the same time, with one tag, each over a
+   communicator of its own. */
 static void *meet_the_others(void *of)
 {
     MPI_Comm own = comms[(long)of], half, between;
@@ -135,7 +138,7 @@ static void in_threads(void *(*body)(void *))
 
 static MPI_Win window;
 
-/* Adds to words of all ranks by both kinds of change, and writes and reads a word of its own there. */
+/* Adds to words of all ranks by both kinds of operations, and writes and reads a word of its own there. */
 static void *access_window(void *of)
 {
     long n = (long)of, one = 1, old, next;

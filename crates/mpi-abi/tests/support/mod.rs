@@ -1,5 +1,5 @@
-//! C programs, compiled against the header and run with the library, alone or as jobs, none of them for ever. Tests of other
-//! packages include this file by its path.
+//! C programs, compiled against the header and run with the library, alone or as jobs with a time limit.
+//! Tests of other packages include this file by its path.
 #![allow(dead_code, reason = "each test uses its part")]
 
 #[path = "../../../canele/tests/launch/mod.rs"]
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The library that programs are compiled for and run with.
+/// A library, with the headers that programs for it are compiled against.
 pub struct Interface {
     package: &'static str,
-    /// Its name in the folder of a build.
+    /// The name of the library in a build's folder.
     built: &'static str,
     /// The names that programs and the compiler look for.
     names: &'static [&'static str],
@@ -22,7 +22,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// The standard's.
+    /// Returns the interface of the standard's ABI.
     pub fn standard() -> Interface {
         Interface {
             package: "canele-mpi-abi",
@@ -33,7 +33,7 @@ impl Interface {
         }
     }
 
-    /// MPICH's.
+    /// Returns the interface of MPICH's ABI.
     pub fn mpich() -> Interface {
         Interface {
             package: "canele-mpich-abi",
@@ -44,7 +44,7 @@ impl Interface {
         }
     }
 
-    /// Open MPI's.
+    /// Returns the interface of Open MPI's ABI.
     pub fn openmpi() -> Interface {
         Interface {
             package: "canele-openmpi-abi",
@@ -55,15 +55,17 @@ impl Interface {
         }
     }
 
-    /// This library, with programs compiled against the headers of this folder.
+    /// Returns this interface with the headers of another folder.
     pub fn with_headers(self, include: PathBuf) -> Interface {
         Interface { include, ..self }
     }
 
-    /// Builds the library; a folder with it as programs look for it, for this process alone.
+    /// Builds the library, and returns a folder with it under the names that programs look for, made for this
+    /// process alone.
     pub fn install(&self) -> PathBuf {
-        // Nothing links with it, so no test has it built. The launcher finds any of them beside that of the standard.
-        // With the command, whose dependencies have the features that they have in the workspace: nothing else is built anew.
+        // No test links with the library, so cargo does not build it. The launcher finds each library beside
+        // that of the standard. All are built together with the command: their dependencies then have the
+        // features that they have in the workspace, and are not built again.
         let mut build = Command::new(env!("CARGO"));
         build
             .args(["build", "--quiet", "-p", "canele-cli", "-p", "canele-mpi-abi", "-p", self.package])
@@ -82,7 +84,7 @@ impl Interface {
         folder
     }
 
-    /// A program of these sources in the folder that [`install`](Self::install) made.
+    /// Compiles a program of these sources in the folder that [`install`](Self::install) made.
     pub fn compile(
         &self,
         folder: &Path,
@@ -95,7 +97,7 @@ impl Interface {
         compiler.args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
         compiler.arg("-I").arg(&self.include);
         compiler.args(sources).arg("-o").arg(&program);
-        // A program that has this function is asked by it, as a library for a device is.
+        // The library calls this function of a program like that of a device library.
         compiler.arg("-Wl,--export-dynamic-symbol=canele_device_of");
         compiler.arg("-L").arg(folder).args([self.link, "-lpthread"]);
         let output = compiler.output().expect("the compiler starts");
@@ -104,7 +106,7 @@ impl Interface {
     }
 }
 
-/// That of the package whose tests include this file.
+/// Returns the interface of the package whose tests include this file.
 fn interface() -> Interface {
     match env!("CARGO_PKG_NAME") {
         "canele-mpich-abi" => Interface::mpich(),
@@ -113,26 +115,26 @@ fn interface() -> Interface {
     }
 }
 
-/// This package's folder, whosever tests include this file.
+/// The folder of this package, also for other packages that include this file.
 const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi");
 
-/// A folder of this package's tests.
+/// Returns a folder of this package's tests.
 pub fn folder(name: &str) -> PathBuf {
     Path::new(PACKAGE).join("tests").join(name)
 }
 
-/// The sources of the conformance program.
+/// Returns the sources of the conformance program.
 pub fn conformance() -> Vec<PathBuf> {
     let sources = folder("conformance");
     names(&sources).iter().map(|name| sources.join(format!("{name}.c"))).collect()
 }
 
-/// What it prints on so many ranks.
+/// Returns the output of the conformance program on so many ranks.
 pub fn conforming(ranks: usize) -> String {
     std::fs::read_to_string(folder("conformance").join(format!("expected-{ranks}.txt"))).unwrap()
 }
 
-/// The names of all C files of a folder, without what follows the dot.
+/// Returns the names of all C files of a folder, without their ending.
 pub fn names(folder: &Path) -> Vec<String> {
     let mut there: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
@@ -144,38 +146,39 @@ pub fn names(folder: &Path) -> Vec<String> {
     there
 }
 
-/// A folder with the library as programs look for it, for this process alone.
+/// Returns a folder with the library under the names that programs look for, made for this process alone.
 pub fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| interface().install())
 }
 
-/// How programs in C are compiled.
+/// The compiler of C programs, and its option for the language.
 pub const C: [&str; 2] = ["cc", "-std=gnu11"];
 
-/// A program of these sources.
+/// Compiles a program in C.
 pub fn compiled(name: &str, sources: &[PathBuf]) -> PathBuf {
     compiled_by(C, name, sources)
 }
 
-/// A program in C with OpenMP of these sources.
+/// Compiles a program in C with OpenMP.
 pub fn compiled_openmp(name: &str, sources: &[PathBuf]) -> PathBuf {
     compiled_by(["cc", "-fopenmp"], name, sources)
 }
 
-/// A program in C++ of these sources.
+/// Compiles a program in C++.
 pub fn compiled_cpp(name: &str, sources: &[PathBuf]) -> PathBuf {
     compiled_by(["c++", "-std=c++17"], name, sources)
 }
 
-/// Compiled once, though several tests may want the same program at the same time.
+/// Compiles a program once, though several tests may want it at the same time.
 fn compiled_by(by: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
     static PROGRAMS: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
     let program = PROGRAMS.lock().expect("no test fails here").entry(name.to_owned()).or_default().clone();
     program.get_or_init(|| interface().compile(library(), by, name, sources)).clone()
 }
 
-/// Runs a program without a launcher, or as a job of `canele run` with these options. What hangs ends with status 124.
+/// Runs a program without a launcher, or as a job of `canele run` with these options. A job that hangs ends
+/// with status 124.
 pub fn run(options: Option<&[&str]>, program: &Path, arguments: &[&str]) -> Output {
     let mut run = match options {
         None => Command::new("timeout"),
@@ -185,14 +188,15 @@ pub fn run(options: Option<&[&str]>, program: &Path, arguments: &[&str]) -> Outp
         None => run.args(["-k", "5", "60"]),
         Some(options) => run.args(["run", "--timeout", "60"]).args(options),
     };
-    // The variable of another test of this package is none of the library's, which refuses such.
+    // The library refuses this variable, which only tests read.
     run.env_remove("CANELE_UPDATE");
-    // Behind the launcher, which would put the library beside itself first.
+    // env runs behind the launcher, which would put its own library first.
     run.arg("env").arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program).args(arguments);
     run.output().expect("the program starts")
 }
 
-/// As [`run`], for a job whose launcher, too, is under the limits that a shell sets by `limits`.
+/// Runs a job like [`run`], but the shell command `limits` runs first, so the launcher is under its limits,
+/// too.
 pub fn run_limited(limits: &str, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{limits}; exec \"$@\""), "sh"]).arg(launch::command().get_program());
@@ -201,13 +205,13 @@ pub fn run_limited(limits: &str, options: &[&str], program: &Path, arguments: &[
     shell.output().expect("the shell starts")
 }
 
-/// A remote shell that starts agents here: each of them is a host.
+/// Returns options for a remote shell that starts agents here: each of them is a host.
 pub fn between_hosts(hosts: &str) -> [String; 4] {
     let shell = format!("bash {}/../cli/tests/support/shell plain", env!("CARGO_MANIFEST_DIR"));
     ["--hosts", hosts, "--rsh", &shell].map(str::to_owned)
 }
 
-/// All ranks of a job, or the program alone, say that they have passed.
+/// Checks that all ranks of a job, or the program alone, pass.
 pub fn passes(program: &Path, ranks: usize) {
     let n = ranks.to_string();
     let job = ["-n", n.as_str()];
@@ -215,7 +219,7 @@ pub fn passes(program: &Path, ranks: usize) {
     all_passed(program, &output, ranks);
 }
 
-/// The same of a run that has ended.
+/// Checks that all ranks of a run that has ended have passed.
 pub fn all_passed(program: &Path, output: &Output, ranks: usize) {
     let passed =
         String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.ends_with("passed")).count();
@@ -228,12 +232,12 @@ pub fn all_passed(program: &Path, output: &Output, ranks: usize) {
     );
 }
 
-/// All that was printed.
+/// Returns the whole output.
 pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The functions of MPI that the library exports, with their addresses as `readelf` prints them.
+/// Returns the functions of MPI that the library exports, with their addresses as `readelf` prints them.
 fn exported_functions() -> BTreeMap<String, String> {
     let library = library().join(interface().names[0]);
     let output = Command::new("readelf").args(["--wide", "--dyn-syms"]).arg(&library).output();
@@ -248,10 +252,11 @@ fn exported_functions() -> BTreeMap<String, String> {
     text.lines().filter_map(function).filter(|(name, _)| name.contains("MPI_")).collect()
 }
 
-/// Each function of the standard and its `PMPI_` name are at one address, so they have one body and one cache.
+/// Checks that each function of the standard and its `PMPI_` name have one address, so they have one body and
+/// one cache.
 pub fn second_names_are_aliases() {
     let functions = exported_functions();
-    // What is in capital letters alone is of Fortran.
+    // Functions with names in capital letters alone are of Fortran.
     let is_of_c =
         |name: &&String| name.starts_with("MPI_") && name[4..].contains(|c: char| c.is_ascii_lowercase());
     let names: Vec<&String> = functions.keys().filter(is_of_c).collect();

@@ -1,11 +1,12 @@
-//! Tests of a library by another ABI than the standard's: the C programs and the conformance program assert and print what they do there. The tests of such a package include
-//! this file by its path, beside `support`.
+//! Tests of a library with another ABI than the standard's: the C programs and the conformance program assert
+//! and print the same as there. The tests of such a package include this file by its path, in the folder
+//! `support`.
 
 use crate::support::{
     compiled, conformance, conforming, folder, passes, run, second_names_are_aliases, text,
 };
 
-/// Each program is a test, run with these numbers of ranks; 1 is without a launcher.
+/// Makes a test of each program, run with these numbers of ranks; 1 is without a launcher.
 macro_rules! programs {
     ($($name:ident [$($ranks:literal)+];)*) => {
         $(#[test]
@@ -17,7 +18,7 @@ macro_rules! programs {
     };
 }
 
-/// A line without the datatypes that are named in it.
+/// Returns the words of a line without the datatypes that it names.
 fn without_handles(line: &str) -> Vec<&str> {
     let parts = line.split("((MPI_Datatype)").enumerate();
     parts
@@ -32,7 +33,7 @@ fn the_conformance_program_prints_what_it_prints_by_the_standards_abi() {
         let output = run(Some(&["-n", &ranks.to_string()]), &program, &[]);
         assert!(output.status.success(), "{}", text(&output));
         let (said, expected) = (String::from_utf8_lossy(&output.stdout), conforming(ranks));
-        // The numbers of combiners are the ABI's.
+        // The ABI defines the numbers of combiners.
         let has_combiner = |line: &str| line.contains(" envelope ") || line.starts_with("contents");
         for (at, (said, expected)) in said.lines().zip(expected.lines()).enumerate() {
             let is_same = without_handles(said) == without_handles(expected);

@@ -1,4 +1,4 @@
-! Communicators that are there when a request completes, and procedures that C has not, in mpi_f08.
+! Communicators that exist when a request completes, and procedures that C does not have, in mpi_f08.
 program duplicates
   use mpi_f08
   implicit none

@@ -1,4 +1,5 @@
-! What goes from Fortran to C and back: attributes, an attached buffer, and arguments of a spawn that count at the root alone.
+! Values that go from Fortran to C and back: attributes, an attached buffer, and arguments of a spawn that are
+! significant only at the root.
 program languages
   use, intrinsic :: iso_c_binding
   use mpi_f08
@@ -55,7 +56,8 @@ contains
     if (value == 0) ierror = MPI_ERR_OTHER
   end subroutine
 
-  ! C reads an attribute of Fortran through an address, and Fortran has the address of one of C (MPI 5.0, section 19.3.7).
+  ! C reads an attribute of Fortran through an address, and Fortran gets the address of an attribute of C (MPI
+  ! 5.0, section 19.3.7).
   subroutine attributes()
     integer(MPI_ADDRESS_KIND) :: value
     integer(c_intptr_t), pointer :: seen
@@ -114,7 +116,7 @@ contains
     character(len=1000) :: command
     character(len=9) :: arguments(4)
     integer :: codes(2), sum
-    ! Elsewhere than at the root no blank argument ends them.
+    ! At ranks other than the root no blank string ends the arguments.
     arguments = "garbage.."
     command = "nothing"
     if (rank == 0) then

@@ -1,4 +1,5 @@
-! Numbers, arrays of numbers, statuses and functions of the program where options make an INTEGER eight bytes long. With four bytes it holds, too.
+! Numbers, arrays of numbers, statuses and functions of the program if options make an INTEGER eight bytes
+! long. The program also holds with four bytes.
 module functions_of_the_program
   use mpi
   implicit none
@@ -233,7 +234,7 @@ contains
     call MPI_Dims_create(size, 2, dims, ierr)
     call check(all(dims == [size, 1]), "MPI_Dims_create")
     call MPI_Cart_create(MPI_COMM_WORLD, 2, dims, [.true., .false.], .false., comm, ierr)
-    ! What was in an array that MPI writes does not matter, in either half of its numbers.
+    ! The old content of an array that MPI writes has no effect, in either half of its numbers.
     dims = transfer(real_one, dims(1))
     coords = dims
     call MPI_Cart_get(comm, 2, dims, periods, coords, ierr)
@@ -326,7 +327,8 @@ contains
     call check(status(MPI_SOURCE) == 11 .and. status(MPI_TAG) == -12, "the status of a generalized request")
   end subroutine
 
-  ! What C's int cannot have is an error, and is not cut. Numbers are shifted at run time, where INTEGER has room for them.
+  ! A number that C's int cannot hold is an error, and is not cut. Numbers are shifted at run time if INTEGER
+  ! has room for them.
   subroutine numbers_too_long()
     integer :: comm, far, requests(1), class, got
     if (.not. is_long) return
@@ -371,7 +373,7 @@ contains
   end subroutine
 end program
 
-! With mpif.h, without interfaces.
+! Calls by mpif.h, without interfaces.
 subroutine by_the_header(errors)
   implicit none
   include 'mpif.h'
@@ -418,7 +420,7 @@ subroutine by_mpi_f08()
   call MPI_Iallreduce(from(1::2), to(1::2), 3, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, requests(1))
   call MPI_Wait(requests(1), status)
   call check(all(to(1::2) == (size - 1) * 100 + [1, 3, 5]), "MPI_Iallreduce of parts")
-  ! A part of pairs.
+  ! A section of pairs, in reverse order.
   from = [1, rank, 2, rank, 3, rank]
   call MPI_Sendrecv(from(6:1:-1), 3, MPI_2INTEGER, rank, 1, to, 3, MPI_2INTEGER, rank, 1, MPI_COMM_WORLD, status)
   call check(all(to == [rank, 3, rank, 2, rank, 1]), "MPI_2INTEGER of a part")

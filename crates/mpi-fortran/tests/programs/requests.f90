@@ -1,4 +1,5 @@
-! Parts of arrays that a request needs until it ends: copies are written back when it completes, by each way to complete it.
+! Sections of arrays that a request needs until it ends: copies are written back when it completes, in each
+! way to complete it.
 program requests_with_parts
   use mpi_f08
   implicit none
@@ -48,7 +49,7 @@ contains
     mine = [(n + rank, n = 1, 10)]
     sum = -1
     call MPI_Iallreduce(mine(1:10:2), sum(2:20:2), 5, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
-    ! What lies between, and what lies behind the elements of the message, is the program's.
+    ! Places between and after the elements of the message belong to the program.
     sum(1) = 77
     sum(20) = 78
     call MPI_Wait(request, MPI_STATUS_IGNORE)
@@ -190,7 +191,7 @@ contains
     call MPI_Request_free(request)
   end subroutine
 
-  ! Parts with one stride are described by a datatype, others are copied partition by partition.
+  ! A datatype describes sections with one stride; others are copied partition by partition.
   subroutine partitions()
     integer, asynchronous :: from(8, 6), to(8, 6)
     type(MPI_Request) :: requests(2)
@@ -256,7 +257,7 @@ contains
     call check(all(to == from(2:4:2, rank + 1)), "MPI_Iscatter of a part without one stride")
   end subroutine
 
-  ! A datatype with gaps of a part; a request that is freed before it completes.
+  ! A section of a datatype with gaps, and a request that is freed before it completes.
   subroutine gaps()
     integer, asynchronous :: from(6), to(12), answer
     type(MPI_Datatype) :: every_second
@@ -292,7 +293,7 @@ contains
     raised = comm /= MPI_COMM_NULL .and. code /= MPI_SUCCESS
   end subroutine
 
-  ! What cannot be described and must not be copied is an error of the object, with a text.
+  ! A section that cannot be described, and must not be copied, is an error of the object, with a text.
   subroutine errors_at_the_object()
     integer :: numbers(10), code, class, letters
     character(len=MPI_MAX_ERROR_STRING) :: text

@@ -1,4 +1,5 @@
-! Two threads test requests with copies at the same time: what one has taken out must not make the other's look as if there were none.
+! Two threads test requests with copies at the same time: while one takes its copy out of the table, the other
+! must still find its own.
 module threads
   use mpi_f08
   use, intrinsic :: iso_c_binding

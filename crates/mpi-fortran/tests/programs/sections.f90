@@ -1,4 +1,5 @@
-! Parts of arrays as buffers of mpi_f08: what arrives is compared with what was sent, and what lies between is untouched.
+! Sections of arrays as buffers of mpi_f08: received elements equal the sent ones, and places between them are
+! unchanged.
 program sections
   use mpi_f08
   implicit none
@@ -40,7 +41,7 @@ contains
     print '(a, i0, 2a)', "rank ", rank, ": this does not hold: ", what
   end subroutine
 
-  ! Every third element goes, every second place receives, by all ways to send.
+  ! Sends every third element and receives into every second place, by all calls.
   subroutine vectors()
     integer, asynchronous :: from(30), to(20)
     type(MPI_Request) :: requests(2)
@@ -76,7 +77,7 @@ contains
     call MPI_Request_free(requests(2))
     call check(requests(1) == MPI_REQUEST_NULL, "a freed request is null")
 
-    ! Fewer than the part has, and none.
+    ! Fewer elements than the section has, and none.
     to = -1
     call MPI_Sendrecv(from(1:30:3), 4, MPI_INTEGER, next, 4, to(2:20:2), 10, MPI_INTEGER, before, 4, &
       MPI_COMM_WORLD, status)
@@ -88,7 +89,7 @@ contains
     call check(from(30) == 100 * before + 30, "MPI_Sendrecv_replace of an array backwards")
   end subroutine
 
-  ! Blocks of matrices of two and three dimensions, of which the last row is not whole.
+  ! Blocks of matrices of two and three dimensions, whose last row is incomplete.
   subroutine matrices()
     double precision :: from(7, 9), to(7, 9), cube(4, 5, 6), seen(4, 5, 6)
     integer :: i, j, k
@@ -120,7 +121,7 @@ contains
     call check(all(to(1:12:2) == [(cmplx(before, n), n = 12, 2, -2)]), "complex numbers backwards")
   end subroutine
 
-  ! One component of each element of an array of a derived type, and texts.
+  ! One component of each element of an array of a derived type, and strings.
   subroutine components()
     type :: point
       sequence
@@ -149,7 +150,7 @@ contains
     call check(all(heard == [character(len=3) :: "...", "abc", "...", "ghi", "...", "mno"]), "texts")
   end subroutine
 
-  ! Datatypes that are longer and shorter than an element, and one with gaps.
+  ! Datatypes longer and shorter than an element, and one with gaps.
   subroutine wider_and_narrower()
     integer :: from(24), to(24)
     complex :: pairs(6)
@@ -176,7 +177,7 @@ contains
     call check(three == MPI_DATATYPE_NULL, "a freed datatype is null")
   end subroutine
 
-  ! Parts in collectives: as datatypes, and copied where an operation combines elements.
+  ! Sections in collectives: as datatypes, and copied if an operation combines elements.
   subroutine collectives()
     integer :: mine(10), sum(20), all_of(2, 2 * size), counts(size), places(size), sent(3 * size), got(6 * size)
     type(MPI_Request) :: request
@@ -240,7 +241,7 @@ contains
     call MPI_Win_free(window)
   end subroutine
 
-  ! Counts of MPI_COUNT_KIND choose the procedures with _c by themselves.
+  ! Counts of MPI_COUNT_KIND select the procedures with _c.
   subroutine large_counts()
     integer :: from(10), to(10)
     integer(MPI_COUNT_KIND) :: bytes

@@ -1,11 +1,11 @@
-//! What the program's functions are called with, in which order, and what happens when they fail.
+//! Arguments, order and failures of the program's callback functions.
 
 use super::*;
 use crate::{Class, Error};
 
 type Calls = Arc<Mutex<Vec<(&'static str, usize, i32, usize)>>>;
 
-/// A key whose copies are one more, whose odd values are not copied, and which fails for values from 90 on.
+/// Makes a key: copied values grow by one, odd values are not copied, and values from 90 on fail.
 fn keyval(keyvals: &Keyvals, calls: &Calls) -> Arc<Keyval> {
     let (copies, deletes) = (calls.clone(), calls.clone());
     let fails =
@@ -25,12 +25,12 @@ fn keyval(keyvals: &Keyvals, calls: &Calls) -> Arc<Keyval> {
     keyvals.find(ObjectKind::Communicator, id).unwrap()
 }
 
-/// A value of a program in C.
+/// Makes a value like that of a program in C.
 fn address(value: usize) -> Stored {
     Stored::Address(value)
 }
 
-/// The number of the value of a key.
+/// Returns the number stored as the value of a key.
 fn got(attributes: &Attributes, keyval: i32) -> Option<usize> {
     attributes.get(keyval).map(|value| match value {
         Stored::Address(value) => value,
@@ -74,7 +74,7 @@ fn duplicates_have_what_the_program_copies() {
     assert_eq!(taken(&calls), [("copy", 5, 3, 20), ("copy", 5, 1, 21), ("copy", 5, 2, 22)]);
     assert_eq!([3, 1, 2].map(|id| got(&duplicate, id)), [Some(21), None, Some(23)]);
 
-    // One fails: what was copied before is there to be deleted.
+    // One copy fails: the values copied before it can be deleted.
     let part = Attributes::new();
     original.set(5, &keys[3], address(95)).unwrap();
     assert_eq!(original.copy_into(5, &part).unwrap_err().given, Some(95));
@@ -157,7 +157,7 @@ fn freed_keys_do_not_pile_up_and_are_not_looked_at_each_time() {
         keyvals.free(ObjectKind::Communicator, *id).unwrap();
         assert!(keyvals.free(ObjectKind::Communicator, *id).is_err(), "it was freed before");
     }
-    // All live, so they were looked at each time their number had doubled.
+    // All are alive, so the table checked them each time their number had doubled.
     let table = keyvals.table();
     assert_eq!((table.freed.len(), table.sweep_at), (1000, 1024));
     drop(table);
@@ -168,7 +168,7 @@ fn freed_keys_do_not_pile_up_and_are_not_looked_at_each_time() {
         keyvals.free(ObjectKind::Communicator, key.id).unwrap();
     }
     assert!(keyvals.table().freed.len() <= 40, "the dead ones are gone");
-    // A key that no object has a value of leaves at once.
+    // A key without a value at any object is removed at once.
     let id = keyval(&keyvals, &calls).id;
     keyvals.free(ObjectKind::Communicator, id).unwrap();
     assert!(!keyvals.table().keyvals.contains_key(&id));

@@ -149,7 +149,7 @@ impl Arguments<'_> {
 mod tests {
     use super::*;
 
-    /// As in memory, so that what is made again is what was.
+    /// Checks that a datatype whose file sizes equal those in memory becomes the same layout.
     fn same(datatype: &Arc<Datatype>) {
         let made = datatype.in_file(&|basic| Ok(basic.size())).unwrap();
         let places = |of: &Arc<Datatype>| {

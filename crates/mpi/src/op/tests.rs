@@ -1,4 +1,4 @@
-//! Every operation on every element against a plain reference, which knows elements as small whole numbers.
+//! Every operation on every element against a plain reference, in which elements are small whole numbers.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Class;
 
-/// The parts of an element, each of a format: one number, real and imaginary part, or value and index.
+/// Returns the formats of an element's parts: one number, real and imaginary part, or value and index.
 fn formats(element: Element) -> Vec<Format> {
     use Format::{Extended as X, Float as F, Int as I, Natural as N};
     match element {
@@ -49,7 +49,7 @@ fn encoded(format: Format, value: i64) -> Vec<u8> {
     match format {
         Format::Int(size) | Format::Natural(size) => i128::from(value).to_le_bytes()[..size].to_vec(),
         Format::Float(2) => {
-            // Whole numbers below 2048 are exact: the leading one goes, the rest is the mantissa.
+            // Whole numbers below 2048 are exact: the leading bit is dropped, the rest is the mantissa.
             let (sign, n) = (u16::from(value < 0) << 15, value.unsigned_abs() as u16);
             let exponent = n.checked_ilog2().unwrap_or(0) as u16;
             let rest = if n == 0 { 0 } else { (exponent + 15) << 10 | (n << (10 - exponent)) & 0x3ff };
@@ -80,7 +80,7 @@ fn packed(element: Element, values: &[Vec<i64>]) -> Vec<u8> {
     values.iter().flat_map(|parts| formats.iter().zip(parts).flat_map(|(&f, &v)| encoded(f, v))).collect()
 }
 
-/// Whole numbers have one zero, those in memory two.
+/// Turns negative zeros into positive ones, because the reference's whole numbers have one zero.
 fn with_one_zero(element: Element, bytes: &[u8]) -> Vec<u8> {
     let (formats, mut bytes) = (formats(element), bytes.to_vec());
     for one in bytes.chunks_exact_mut(element.size()) {
@@ -103,7 +103,7 @@ fn with_one_zero(element: Element, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What the standard's table says, by kinds of elements.
+/// Returns true if the standard's table allows the operation on this kind of element.
 fn is_defined(op: BuiltIn, element: Element) -> bool {
     let kind = element.name();
     let integer = matches!(kind, "integers" | "unsigned integers");
@@ -140,7 +140,7 @@ fn expected(op: BuiltIn, element: Element, a: &[i64], b: &[i64]) -> Vec<i64> {
     }
 }
 
-/// Elements of small whole numbers, which all formats have exactly, and so their sums and products.
+/// Elements of small whole numbers, which all formats represent exactly, like their sums and products.
 fn elements() -> impl Strategy<Value = (Element, Vec<Vec<i64>>, Vec<Vec<i64>>)> {
     (0..Element::ALL.len(), 0usize..20).prop_flat_map(|(element, count)| {
         let element = Element::ALL[element];
@@ -153,7 +153,7 @@ fn elements() -> impl Strategy<Value = (Element, Vec<Vec<i64>>, Vec<Vec<i64>>)> 
     })
 }
 
-/// The bytes at an address that is odd or not.
+/// Returns memory with the bytes after `odd` others, so that their address may be odd.
 fn at(odd: usize, bytes: &[u8]) -> (Aligned, std::ops::Range<usize>) {
     let aligned = Aligned::of(&[&vec![0; odd], bytes].concat());
     (aligned, odd..odd + bytes.len())

@@ -1,11 +1,11 @@
-//! Topologies against what the standard says and against searching.
+//! Topologies against the standard's text and against a search.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::Class;
 
-/// All ways to write `n` as a product of `parts` factors that do not increase.
+/// Returns all ways to write `n` as a product of `parts` factors that do not increase.
 fn factorisations(n: i32, parts: usize, limit: i32) -> Vec<Vec<i32>> {
     match parts {
         0 => {
@@ -135,7 +135,7 @@ proptest! {
         let named_edges = DistGraph::edges(6, &sources, &degrees, &to, Some(&weights)).unwrap();
         let (told, counts) = named_edges.for_ends(6).unwrap();
         let (unweighted, fewer) = DistGraph::edges(6, &sources, &degrees, &to, None).unwrap().for_ends(6).unwrap();
-        // An edge travels to its ends alone, however many ranks there are.
+        // An edge travels to its two ends alone, with any number of ranks.
         let places = 2 * to.len() + counts.iter().filter(|count| **count > 0).count();
         prop_assert_eq!((told.len(), unweighted.len()), (2 * to.len() + places, places));
         let (mut told, mut unweighted) = (&told[..], &unweighted[..]);
@@ -203,7 +203,7 @@ fn neighbours_of_a_rank_are_checked() {
     assert_eq!(class(&[4], &[1], &[0]), Class::Rank);
     assert_eq!(class(&[0], &[1], &[4]), Class::Rank);
     assert_eq!(class(&[0], &[-1], &[]), Class::Argument);
-    // What comes from another process may be anything.
+    // Data from another process may have any value.
     let class = |told: &[i32], weighted| DistGraph::of(4, [&[][..], told], weighted).unwrap_err().class;
     assert_eq!(class(&[1, 9], false), Class::Rank);
     assert_eq!(class(&[0, i32::MIN], false), Class::Rank);

@@ -1,4 +1,5 @@
-! What differs with the module `mpi_f08`: handles and statuses are types, parts of arrays are passed as they lie.
+! Differences of the module `mpi_f08`: handles and statuses are types, and sections of arrays are passed
+! without a copy.
 module functions
   use mpi_f08
   implicit none
@@ -48,7 +49,7 @@ program main
   call MPI_Get_library_version(text, n)
   call expect(version >= 4 .and. index(text(:n), 'Canel') > 0, 'MPI_Get_library_version')
 
-  ! A row of a matrix does not lie in one piece.
+  ! A row of a matrix is not contiguous.
   matrix = 10 * me
   matrix(2, :) = [1, 2, 3] + me
   call MPI_Irecv(column, 3, MPI_INTEGER, previous, 5, MPI_COMM_WORLD, requests(1))

@@ -1,5 +1,5 @@
-! What differs in Fortran, by `mpif.h`: addresses that stand for constants, attributes that are numbers, functions of the program's, strings, truth
-! values, statuses in arrays.
+! Differences of Fortran from C, by `mpif.h`: addresses that stand for constants, attributes that are numbers,
+! functions of the program, strings, truth values, statuses in arrays.
 module functions
   implicit none
   include 'mpif.h'
@@ -111,7 +111,7 @@ program main
   call expect(numbers(2) == 9 .and. real_number == 7.25d0, 'MPI_BOTTOM')
   call MPI_TYPE_FREE(datatype, ierr)
 
-  ! Functions of the program's.
+  ! Functions of the program.
   call MPI_OP_CREATE(halves, .false., op, ierr)
   other = me + 1
   call MPI_ALLREDUCE(other, n, 1, MPI_INTEGER, op, MPI_COMM_WORLD, ierr)

@@ -1,5 +1,6 @@
-// The bindings for C++ that MPI 3.0 removed, where the library for C++ asks more of the one for C than functions of MPI: exceptions, error handlers, operations,
-// attributes with functions in C++, generalized requests and data representations. Each rank says what it has found.
+// The C++ bindings that MPI 3.0 removed. The library for C++ needs more of the library for C than functions
+// of MPI: for exceptions, error handlers, operations, attributes with functions in C++, generalized requests
+// and data representations. Each rank prints its results.
 #include <mpi.h>
 
 #include <cstdio>
@@ -101,7 +102,7 @@ static void errors()
         caught = failed.Get_error_class();
         expect(std::strlen(failed.Get_error_string()) > 0, "an exception has a text");
     }
-    // Debian's library was built without exceptions: it says so, and keeps the code.
+    // Debian's library was built without exceptions: it prints that, and keeps the code.
     expect(caught == MPI::ERR_RANK || MPI::Get_error_class(MPI::mpi_errno) == MPI::ERR_RANK, "a wrong rank throws");
 
     MPI::Errhandler own = MPI::Comm::Create_errhandler(handle);
@@ -154,7 +155,7 @@ static void attributes()
     other.Free();
     grid.Free();
     comm.Free();
-    // Two deletions of the first two and two of the grids'.
+    // Two deletions of the first two attributes, and two of the grids' attributes.
     expect(deleted == 1005 + 2005 + 2000 + 1000, "all values are deleted");
     expect(copied == 101, "the function sees which kind of communicator it is");
     MPI::Comm::Free_keyval(key);
@@ -204,7 +205,7 @@ static void extent_of(const MPI::Datatype &type, MPI::Aint &extent, void *)
     extent = type.Get_size();
 }
 
-// Open MPI 4.1 refuses data representations; the library for C++ makes an object of its own for one before it asks.
+// Open MPI 4.1 refuses data representations; the library for C++ makes an object for one before it asks.
 static void representation()
 {
     MPI::FILE_NULL.Set_errhandler(MPI::ERRORS_RETURN);

@@ -1,4 +1,5 @@
-! Functions of a program in Fortran over Open MPI's own library for it: of attributes, error handlers, operations, data representations.
+! Functions of a Fortran program over Open MPI's own library for Fortran: of attributes, error handlers,
+! operations, data representations.
 module functions
     use mpi
     implicit none
@@ -60,7 +61,7 @@ contains
         if (of == MPI_INTEGER) then
             inout(1:n) = max(in(1:n), inout(1:n))
         else
-            ! A pair: the sum and the least.
+            ! A pair: the sum and the minimum.
             inout(1:2 * n:2) = in(1:2 * n:2) + inout(1:2 * n:2)
             inout(2:2 * n:2) = min(in(2:2 * n:2), inout(2:2 * n:2))
         end if
@@ -141,7 +142,7 @@ contains
         call MPI_Comm_delete_attr(other, key, error)
         call MPI_Comm_get_attr(other, key, value, flag, error)
         call expect(.not. flag, 7)
-        ! A function that does not agree leaves the attribute where it is.
+        ! If a delete function fails, the attribute stays.
         call MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN, error)
         call MPI_Comm_set_attr(other, refusing, 1_MPI_ADDRESS_KIND, error)
         call MPI_Comm_delete_attr(other, refusing, error)
@@ -154,7 +155,7 @@ contains
         call expect(key == MPI_KEYVAL_INVALID, 10)
         call MPI_Comm_free_keyval(null_key, error)
         call MPI_Comm_free_keyval(dup_key, error)
-        ! A predefined communicator has attributes of the program's, too.
+        ! A predefined communicator has attributes of the program, too.
         call MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, key, 0_MPI_ADDRESS_KIND, error)
         call MPI_Comm_set_attr(MPI_COMM_SELF, key, 77_MPI_ADDRESS_KIND, error)
         call MPI_Comm_get_attr(MPI_COMM_SELF, key, value, flag, error)
@@ -302,7 +303,7 @@ contains
         call expect(all(one == [8, 1]) .and. seen_type == pair, 63)
         call MPI_Op_free(op, error)
         call MPI_Type_free(pair, error)
-        ! An operation of C's own after one of the program's.
+        ! An operation of C after one of the program.
         call MPI_Allreduce(rank, got(1), 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
         call expect(got(1) == ranks * (ranks - 1) / 2, 64)
     end subroutine
@@ -314,7 +315,7 @@ contains
         character(len=20) :: name
         call MPI_Register_datarep('one of the program', MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_of, state, first)
         call MPI_Register_datarep('another one', from_file, to_file, extent_of, state, second)
-        ! Open MPI's own library of this version has no representations of the program.
+        ! Open MPI's own library of this version does not support the program's representations.
         call MPI_Get_library_version(version, length, error)
         if (index(version, 'Open MPI v4.') == 1) return
         call expect(first == MPI_SUCCESS .and. second == MPI_SUCCESS, 70)

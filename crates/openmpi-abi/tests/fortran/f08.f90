@@ -1,4 +1,5 @@
-! The module mpi_f08 over Open MPI's own library for it: what the other programs try by numbers, here by types.
+! The module mpi_f08 over Open MPI's own library for it: the calls of the other programs, here with types in
+! place of numbers.
 module functions
     use mpi_f08
     implicit none

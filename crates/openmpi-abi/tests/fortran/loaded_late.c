@@ -1,4 +1,5 @@
-/* A program in C that loads Open MPI's library for Fortran for itself alone after MPI was initialised. Its first call of that library marks an operation as Fortran's. */
+/* A program in C that loads Open MPI's library for Fortran for itself alone after MPI_Init. Its first call of
+   that library marks an operation as Fortran's. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int rank, in[2] = {1, 2}, sums[2] = {3, 4};
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    /* Made before handles have memory. */
+    /* This handle is made before handles have memory of their own. */
     MPI_Comm early;
     MPI_Comm_dup(MPI_COMM_SELF, &early);
 

@@ -1,4 +1,5 @@
-! What works in Fortran over Open MPI's own library for it: numbers of handles, common blocks, strings, statuses, operations, attributes that every communicator has.
+! Fortran over Open MPI's own library for it: numbers of handles, common blocks, strings, statuses,
+! operations, attributes that every communicator has.
 program calls
     use mpi
     implicit none

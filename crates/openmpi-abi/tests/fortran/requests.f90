@@ -51,7 +51,7 @@ program requests
 contains
     include 'expect.inc'
 
-    ! Requests that are started many times keep their numbers, by each call that waits or tests.
+    ! Requests that are started many times keep their numbers, in each call that waits or tests.
     subroutine persistent
         integer, parameter :: rounds = 700
         integer :: round, requests(2), before(2), got, sent, n, places(2), at, total
@@ -170,7 +170,7 @@ contains
         print '(a,i0,a,3i6)', 'rank ', rank, ': queries, frees, cancels', queries, frees, cancels
     end subroutine
 
-    ! A datatype for each rank: the numbers of columns from each rank differ.
+    ! A datatype for each rank: each rank sends another number of columns.
     subroutine datatype_each(comm, others)
         integer, intent(in) :: comm, others
         integer :: send(0:3 * others), recv(0:3 * others), counts(others), at(others), to(others), from(others)
@@ -181,7 +181,7 @@ contains
         call MPI_Type_commit(vector, error)
         counts = 1
         at = [(12 * (n - 1), n = 1, others)]
-        ! To the first rank goes one number, to the others two; so the first rank receives single numbers.
+        ! The first rank gets one number, the others two; so the first rank receives single numbers.
         to = vector
         to(1) = MPI_INTEGER
         from = vector
@@ -190,7 +190,7 @@ contains
         recv = -1
         call MPI_Alltoallw(send, counts, at, to, recv, counts, at, from, comm, error)
         print '(a,i0,a,40i5)', 'rank ', rank, ': alltoallw ', recv
-        ! Open MPI's own library of this version crashes in it.
+        ! Open MPI's own library of this version crashes in this call.
         call MPI_Get_library_version(version, length, error)
         if (index(version, 'Open MPI v4.') /= 1) then
             again = -1
@@ -201,7 +201,7 @@ contains
         call MPI_Type_free(vector, error)
     end subroutine
 
-    ! An inter-communicator has a remote group that says how many ranks there are.
+    ! The remote group of an inter-communicator gives the number of ranks.
     subroutine between_two_halves
         integer :: half, inter, others
         call MPI_Comm_split(MPI_COMM_WORLD, mod(rank, 2), rank, half, error)

@@ -1,4 +1,4 @@
-/* What Open MPI's header has beside the standard: split types, datatypes, limits of info objects, addresses for Fortran. */
+/* Extensions of Open MPI's header: split types, datatypes, limits of info objects, addresses for Fortran. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -62,7 +62,8 @@ static void datatypes(int rank, int ranks) {
     }
 }
 
-/* What the library for Fortran of a later release asks for: a string is an object that its last holder frees. */
+/* The interface that a later release's Fortran library needs: a string is an object that its last holder
+   frees. */
 struct class {
     void *name, *parent, *construct, *destruct;
     int initialized, depth;

@@ -30,8 +30,7 @@ pub const ORDINARY: u8 = 3;
 /// The age guard: after so many more urgent messages, one message of a waiting level goes first.
 pub const GUARD: u32 = 64;
 
-/// The number of pieces that stay short after a message that was more urgent than they: another one may
-/// follow.
+/// The number of pieces that are kept short after a more urgent message has left: another one may follow.
 pub const SHORT_PIECES: u32 = 512;
 
 /// The rails that may take the messages of a flow.
@@ -82,7 +81,7 @@ pub struct Waiting {
 #[derive(Clone, Copy)]
 struct Entry {
     waiting: Waiting,
-    /// The number of messages that had joined, with this one.
+    /// The number of messages that had joined, including this one.
     stamp: u64,
     /// Its neighbours among messages of its policy and level.
     queue: Links,
@@ -96,7 +95,7 @@ struct Queue {
     levels: [List; LEVELS],
     /// The levels that hold a message, one bit each.
     filled: u8,
-    /// For each level, the number of more urgent messages that left since one of it left.
+    /// For each level, the number of more urgent messages that left since a message of this level left.
     passed: [u32; LEVELS],
 }
 
@@ -220,7 +219,7 @@ impl Backlog {
             (None, None) => _ = self.flows.remove(&waiting.flow),
             (Some(_), _) => {}
         }
-        // Its place, in case it comes back.
+        // The entry keeps its place, in case the message is put back.
         self.entry_mut(key).flow.after = after;
         self.drawn += 1;
         waiting
@@ -268,7 +267,7 @@ impl Backlog {
 }
 
 impl By {
-    /// Returns the rank of a level in this order; the lowest goes first.
+    /// Returns the position of a level in this order; the lowest goes first.
     fn rank(self, level: usize) -> usize {
         match self {
             Self::Arrival => 0,
@@ -294,7 +293,7 @@ impl Queue {
         self.filled &= !(u8::from(list.first.is_none()) << level);
     }
 
-    /// Returns the next message, with its level as far as that counts among policies.
+    /// Returns the next message, and the level by which it is compared with those of other policies.
     fn next(&self, entries: &Slab<Entry>, by: By) -> Option<(usize, Key)> {
         let most_urgent = self.filled.checked_ilog2()? as usize;
         let head = |level: usize| self.levels[level].first;
@@ -303,20 +302,21 @@ impl Queue {
         }
         let levels = (0..=most_urgent).filter(|level| self.filled >> level & 1 == 1);
         match by {
-            // Mostly all are at one level, unless the strategy has changed.
+            // Usually all messages are at one level, unless the strategy has changed.
             By::Arrival => {
                 let heads = levels.filter_map(head);
                 heads.min_by_key(|key| entries.get(*key).map(|entry| entry.stamp)).map(|key| (0, key))
             }
             By::Priority => match levels.rev().skip(1).find(|level| self.passed[*level] >= GUARD) {
-                // It counts as the most urgent level, or another policy could keep it waiting.
+                // It counts as the most urgent level. Otherwise messages of another policy could keep it
+                // waiting.
                 Some(aged) => Some((LEVELS - 1, head(aged)?)),
                 None => Some((most_urgent, head(most_urgent)?)),
             },
         }
     }
 
-    /// Takes back the count of a message of `level` that comes back.
+    /// Undoes [`Queue::count`] for a message of `level` that is put back.
     fn count_back(&mut self, level: u8) {
         self.passed[..level as usize].iter_mut().for_each(|passed| *passed = passed.saturating_sub(1));
     }

@@ -14,8 +14,8 @@ const CELL_NS: f64 = 30.0;
 /// One message in so many comes before its receive and is copied once more.
 const EARLY_SHARE: f64 = 20.0;
 
-/// Cache lines that a copy by one end costs beside its bytes: the chunk counter goes there and back, from
-/// either end.
+/// The number of cache lines that a copy between regions moves beside its bytes: the chunk counter goes there
+/// and back, from either end.
 const COUNTER_LINES: f64 = 4.0;
 
 /// The costs of a link, in nanoseconds and nanoseconds per byte.
@@ -87,8 +87,8 @@ impl LinkCosts {
         3.0 * self.latency_ns + self.packet_ns
     }
 
-    /// Returns the time of a message in pieces over `links` links that are lent; over other links it is that
-    /// of [`Variant::Streamed`].
+    /// Returns the time of a message in pieces over `links` links that send from the user's memory; over
+    /// other links it is that of [`Variant::Streamed`].
     pub fn streamed_ns(&self, bytes: usize, links: u32) -> f64 {
         if !self.lends {
             return self.estimate_ns(Variant::Streamed, bytes);

@@ -8,7 +8,7 @@ use super::{LinkCosts, Variant};
 /// The greatest limit.
 const LONGEST: usize = 1 << 30;
 
-/// The lengths up to which a message begins in a way.
+/// The greatest lengths of messages that begin in each way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// In one packet, if a packet carries as much.
@@ -23,7 +23,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns no limits, for a peer of which nothing is known before its link opens.
+    /// Returns limits that no message exceeds, for a peer of which nothing is known before its link opens.
     fn default() -> Self {
         Self {
             whole_bytes: u32::MAX,
@@ -55,15 +55,15 @@ impl Limits {
         }
     }
 
-    /// Returns the length of the longest message in several packets; `reached` if a receiver could read it
-    /// out of a region.
+    /// Returns the length of the longest message in several packets; `reached` is true if a receiver could
+    /// read it out of a region.
     #[inline]
     pub fn multi_bytes(&self, reached: bool) -> usize {
         (if reached { self.region_multi_bytes } else { self.multi_bytes }) as usize
     }
 
-    /// Returns the limits by the estimates alone; `has_multi` if the link allows several packets without a
-    /// handshake.
+    /// Returns the limits by the estimates alone; `has_multi` is true if the link allows several packets
+    /// without a handshake.
     pub fn estimated(costs: &LinkCosts, has_multi: bool) -> Self {
         let ns = |variant, bytes| costs.estimate_ns(variant, bytes);
         let is_whole = |links| {

@@ -62,7 +62,8 @@ impl CreditPool {
         self.add(rank, credit, wanted, cost)
     }
 
-    /// Adds as much of `wanted` to a window as is free, if a message of this cost then fits into it.
+    /// Adds up to `wanted` bytes to a window, if a message of this cost then fits into it. Beyond an equal
+    /// share, at least as many bytes stay free as the window has then.
     fn add(&mut self, rank: Rank, credit: &mut Credit, wanted: u64, cost: u64) -> u64 {
         let window = credit.window;
         let to_share = self.share.saturating_sub(window).min(self.free);
@@ -79,8 +80,8 @@ impl CreditPool {
         added
     }
 
-    /// Keeps part of the credit to be returned to a peer that has more than its share, if another has less;
-    /// returns how much.
+    /// Keeps part of the credit to be returned to a peer that has more than its share, if another one with
+    /// less was refused; returns how much.
     pub fn narrow(&mut self, rank: Rank, credit: &mut Credit, returned: u64) -> u64 {
         if self.refused.is_none_or(|refused| refused == rank) || credit.window <= self.share {
             return 0;

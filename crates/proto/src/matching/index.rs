@@ -6,7 +6,6 @@
 //!
 //! A chain leaves the table with its last entry (the entries behind it in the table move up). So ever-new
 //! keys do not make the table grow. It holds at most four slots per chain that was alive at the same time,
-//! and
 //! and nothing has to be swept. It is no `HashMap`: a lookup here is a multiplication and usually one
 //! compare. Inserting or removing a chain costs no more.
 

@@ -134,8 +134,8 @@ impl Matcher {
         self.unexpected.peek(want.into())
     }
 
-    /// Removes the message from `source` with `tag` whose number `is_it`. Looks at all with both, so not for
-    /// the short path.
+    /// Removes the message from `source` with `tag` whose number `is_it` accepts. It looks at all messages
+    /// with that source and tag, so it is not for the short path.
     pub fn withdraw(&mut self, source: Rank, tag: Tag, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.unexpected.withdraw(envelope(source, tag), is_it)
     }

@@ -106,7 +106,7 @@ impl Unexpected {
         Some(self.entries.at(entry).found())
     }
 
-    /// Removes the message with this envelope whose number `is_it`.
+    /// Removes the message with this envelope whose number `is_it` accepts.
     #[cold]
     pub fn withdraw(&mut self, envelope: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let hit = |entry: &UnexpectedEntry| entry.envelope == envelope && is_it(entry.message);

@@ -136,7 +136,7 @@ impl Peer {
         is_new
     }
 
-    /// Adds a link that has opened to a peer that is not gone; `receive_path` if its messages carry no
+    /// Adds an opened link to a peer that is not gone. `receive_path` applies if the peer's messages carry no
     /// numbers. Links are in the order of `round_trip_ns`.
     pub fn link_opened(
         &mut self,
@@ -150,7 +150,7 @@ impl Peer {
             self.numbers_began();
             self.links.retain(|other| *other != link);
             self.links.push(link);
-            // Of equally fast links both ends take the same one, for a receive looks there most often.
+            // Of equally fast links both ends take the same one, because a receive looks there most often.
             self.links.sort_by_key(|link| (round_trip_ns(*link), link.rail()));
         } else {
             self.links = vec![link];
@@ -230,8 +230,8 @@ impl Peer {
 
     /// Returns true if a message waits that a new one must not overtake.
     fn has_waiting(&self) -> bool {
-        // With several links a strategy is asked while pieces go: another link may be emptier, or the pieces
-        // too long.
+        // While pieces leave over several links, the strategy decides about new messages: another link may be
+        // emptier, or the pieces too long.
         let beside = self.is_numbered() && self.backlog.as_ref().is_some_and(|backlog| backlog.has_streams());
         self.has_messages() || self.has_numbered_waiting() || beside
     }

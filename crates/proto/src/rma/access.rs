@@ -36,7 +36,7 @@ pub struct ElementsOrigin<'a> {
 /// call the library, and must not wait.
 pub trait RmaOperations: Send + Sync {
     /// Combines packed data with elements: as many bytes, or none for an operation that needs none. `old`, if
-    /// given, gets the packed bytes of before.
+    /// given, gets the previous packed bytes.
     fn accumulate(
         &self,
         origin: &ElementsOrigin<'_>,
@@ -46,7 +46,7 @@ pub trait RmaOperations: Send + Sync {
         old: Option<&mut [u8]>,
     ) -> Applied;
 
-    /// Replaces one element by the second operand if it equals the first; `old` gets the element of before.
+    /// Replaces one element by the second operand if it equals the first; `old` gets the previous element.
     fn compare_and_swap(
         &self,
         origin: &ElementsOrigin<'_>,

@@ -30,7 +30,7 @@ pub(super) struct Awaited {
 pub(super) type AnswerResult = Result<(u64, Vec<u8>), RmaFailure>;
 
 impl Awaited {
-    /// Posts its receive, for `len` bytes of data that belong at `at`.
+    /// Posts the receive of an answer, for `len` bytes of data that belong at `at`.
     pub fn post(proto: &mut Proto, owner: Rank, sequence: u32, call: Key, (at, len): (usize, usize)) -> Self {
         let mut bytes = Owned::new(vec![0; ANSWER + len]);
         let request = proto.submit_recv(ANSWERS, answer_to(owner, sequence), bytes.lend_in());
@@ -41,7 +41,7 @@ impl Awaited {
         proto.is_done(self.request)
     }
 
-    /// Takes it. An answer that no honest owner sends counts as broken.
+    /// Takes the answer. One that no honest owner sends counts as broken.
     pub fn take(mut self, proto: &mut Proto, (owner, key): WindowAt) -> AnswerResult {
         let broken = RmaFailure::Refused(key, super::Refusal::Broken);
         let outcome = proto.take(self.request).ok_or_else(|| broken.clone())?;

@@ -16,7 +16,7 @@ use crate::request::Failure;
 /// Bytes of a word.
 pub(super) const WORD: u64 = size_of::<u64>() as u64;
 
-/// The route of data between ranks by RMA, in words.
+/// The name of an access by RMA, for failures.
 const ACCESS: &str = "an access to memory of another rank";
 
 /// A request to an owner, with the memory of its call.
@@ -40,7 +40,7 @@ pub struct NewCall {
 }
 
 impl NewCall {
-    /// Makes a call without memory, and with an outcome.
+    /// Makes a call without memory, whose outcome the caller takes.
     pub fn new(owner: Rank, rma_request: RmaRequest) -> Self {
         let (elements, fetch_op, data, into) = (None, None, None, None);
         let ending = CallEnding::Taken;
@@ -102,7 +102,7 @@ pub enum CallEnding {
 pub enum LateAnswer {
     /// The answer is dropped.
     Ignore,
-    /// For a value other than 0 this question is sent, to undo the effect.
+    /// If the answer is not 0, this question is sent to the owner, to undo the effect.
     Undo([u64; 3]),
     /// The next fence reports a refusal.
     Keep,

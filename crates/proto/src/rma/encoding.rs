@@ -1,6 +1,6 @@
-//! RMA requests, as messages.
+//! The encoding of RMA requests as messages.
 //!
-//! Owns their encoding and its reader, which checks everything. The tag of an RMA request is its kind and
+//! Owns the encoding and its reader, which checks everything. The tag of an RMA request is its kind and
 //! sequence number.
 
 use canele_sys::ids::Tag;
@@ -10,7 +10,7 @@ use super::request::{
 };
 use super::{ExposureKey, HEAD, MOST_HEAD, MemoryAddress, MemoryKey, SEQUENCE_BITS, SEQUENCE_MASK};
 
-/// Bytes of the head of a put that a flush reports, and that carries its data.
+/// Bytes of the head of a put that carries its data and whose failure a flush reports.
 const FLUSHED_HEAD: usize = 16;
 
 impl ElementAccess {

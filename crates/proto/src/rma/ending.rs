@@ -31,8 +31,8 @@ impl RmaOrigin {
             self.handle_answer(proto, key, at, answer);
             answered.push(key);
         }
-        // All of them are in their memory now: a call may have several, and a flush behind a read may have
-        // come with it.
+        // Calls are settled after all answers are in their memory. A call may have several answers. The
+        // answer of a flush may have come together with that of a read before it.
         answered.dedup();
         answered.into_iter().for_each(|key| self.settle(proto, rail, key));
         any
@@ -85,7 +85,7 @@ impl RmaOrigin {
                 }
                 match outcome.result {
                     Ok(status) if status.bytes == len => {}
-                    // The owner refused it: the answer, which may still be to come, has the reason.
+                    // The owner refused the call: the answer, which may still be to come, has the reason.
                     Err(Failure::Cancelled) => {}
                     Ok(_) | Err(Failure::Truncated { .. }) => {
                         call.fail(RmaFailure::Refused(key, Refusal::Broken));

@@ -1,5 +1,5 @@
-//! The begin and the end of exposures: the target finds their memory for requests, and the rails with verbs
-//! know it meanwhile.
+//! The begin and the end of exposures: the target finds their memory for requests, and it is registered at
+//! the rails with verbs meanwhile.
 
 use canele_mem::exposed::Exposed;
 use canele_rail::Rma;
@@ -22,7 +22,7 @@ impl RmaTarget {
     /// Attaches memory.
     ///
     /// # Errors
-    /// The exposure is not dynamic; other memory overlaps.
+    /// The exposure is not dynamic, or other memory of it overlaps.
     pub fn attach<R: Rma>(
         &mut self,
         rail: &mut R,
@@ -38,7 +38,7 @@ impl RmaTarget {
     /// Transfers under way may still hold it.
     ///
     /// # Errors
-    /// The exposure is not dynamic; no memory begins there.
+    /// The exposure is not dynamic, or no memory begins there.
     pub fn detach<R: Rma>(
         &mut self,
         rail: &mut R,

@@ -85,7 +85,7 @@ impl Exposures {
     /// Attaches memory.
     ///
     /// # Errors
-    /// The exposure is not dynamic; other memory overlaps.
+    /// The exposure is not dynamic, or other memory of it overlaps.
     pub(super) fn attach(&mut self, key: ExposureKey, memory: Exposed) -> Result<(), AttachError> {
         self.attached(key)?.attach(memory)
     }
@@ -94,7 +94,7 @@ impl Exposures {
     /// still hold it.
     ///
     /// # Errors
-    /// The exposure is not dynamic; no memory begins there.
+    /// The exposure is not dynamic, or no memory begins there.
     pub(super) fn detach(&mut self, key: ExposureKey, address: usize) -> Result<Exposed, AttachError> {
         self.attached(key)?.detach(address)
     }

@@ -93,7 +93,7 @@ impl RmaOrigin {
             has_ended: false,
         };
         let used = self.windows.at(call.window());
-        // Calls before it that are still to be submitted may need it.
+        // Calls before a flush that are still to be submitted may need it.
         let needless = matches!(rma_request, RmaRequest::Flush { .. })
             && !used.needs_flush()
             && !used.is_open_before(serial);
@@ -161,8 +161,8 @@ impl RmaOrigin {
         self.last_serial
     }
 
-    /// Returns true if a call in an exposure up to this number is under way: its memory is not the caller's
-    /// yet.
+    /// Returns true if a call in an exposure up to this number is under way: the caller may not use its
+    /// memory yet.
     pub fn is_open(&self, owner: Rank, window: ExposureKey, up_to: u64) -> bool {
         self.windows.known((owner, Some(window.into()))).is_some_and(|used| used.is_open_before(up_to + 1))
     }
@@ -179,7 +179,7 @@ impl RmaOrigin {
         self.windows.forget((owner, Some(window.into())));
     }
 
-    /// Returns the number of calls under way, for tests and for people who look for memory.
+    /// Returns the number of calls under way, for tests and for the search for memory leaks.
     pub fn under_way(&self) -> usize {
         self.pending.len() + self.calls.iter().filter(|(_, call)| !call.has_ended).count()
     }

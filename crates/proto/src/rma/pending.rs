@@ -10,7 +10,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 use crate::request::Buffer;
 use crate::{Envelope, Filled, Proto, Sent};
 
-/// The number of messages to a rank from which those behind the oldest are checked too.
+/// From this number of messages to a rank on, those behind the oldest are checked too.
 const SEARCHED_FROM: usize = 64;
 
 /// Messages that have not left yet, to each rank in the order in which they were sent.
@@ -22,13 +22,13 @@ struct PeerSends {
     messages: VecDeque<Message>,
     /// Bytes of the library's memory that they take.
     bytes: usize,
-    /// The length at which all of them are checked.
+    /// The number of messages at which all of them are checked.
     search_at: usize,
 }
 
 struct Message {
     request: RequestId,
-    /// Its memory, unless a region holds it, and the length of that.
+    /// Its memory, unless a region holds it, and the length of this memory.
     bytes: Option<Owned<u8>>,
     len: usize,
 }
@@ -108,7 +108,7 @@ impl PendingSends {
             if proto.coalesce(envelope, Filled { len, fill: &fill }) != Sent::Busy {
                 return;
             }
-            // Perhaps a full packet waits already.
+            // The packet of coalesced messages may be full; then it leaves first.
             if !proto.send_if_coalesced(rail, to) {
                 return self.send_filled(proto, rail, (to, flow, tag), len, fill);
             }

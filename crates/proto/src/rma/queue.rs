@@ -73,7 +73,7 @@ pub enum Data {
     Filling(RequestId, Owned<u8>),
     /// The data came into memory of the library.
     Filled(Vec<u8>),
-    /// The data is to be dropped.
+    /// The data with this sequence number is to be dropped.
     Unwanted(u32),
 }
 

@@ -22,14 +22,14 @@ pub enum RmaRequest {
         /// Length in bytes.
         len: u64,
     },
-    /// Adds to a word; the value is the word of before.
+    /// Adds to a word; the value of the answer is the previous word.
     Add {
         /// The word.
         place: MemoryAddress,
         /// The number to add.
         n: u64,
     },
-    /// Replaces a word if it is as expected; the value is the word of before.
+    /// Replaces a word if it is as expected; the value of the answer is the previous word.
     Swap {
         /// The word.
         place: MemoryAddress,
@@ -55,7 +55,7 @@ pub enum RmaRequest {
         /// The action.
         action: WindowAction,
     },
-    /// A question to the layer above; the value is its answer.
+    /// A question to the layer above, whose answer is the value of the answer.
     Ask([u64; 3]),
     /// Data for the layer above, with its identifier.
     Deposit {

@@ -70,7 +70,8 @@ impl<E: RmaMemory> Work<'_, E> {
     pub(super) fn access(&mut self, from: Rank, access: ElementAccess, sequence: u32, data: &[u8]) -> Began {
         let key = access.place.key;
         let reads = access.action.reads();
-        // By the settings, which all ranks share: an origin may not know its links yet.
+        // The limit follows from the settings, which all ranks share, because an origin may not know its
+        // links yet.
         let longest = self.proto.settings.eager_bytes.max(LEAST_PIECE);
         let layout_len = access.elements.map_or(0, |elements| usize::from(elements.layout_len));
         // An access longer than any piece comes from no honest rank.
@@ -119,7 +120,7 @@ impl<E: RmaMemory> Work<'_, E> {
         if exposure.locks.release(from) { Ok(()) } else { Err(Refusal::NotLocked) }
     }
 
-    /// Answers with part of a region.
+    /// Answers with part of the memory.
     pub(super) fn get(&mut self, to: Rank, place: MemoryAddress, len: u64, form: Form, sequence: u32) {
         if let Err(refusal) = self.check(place, len) {
             return self.answer(to, sequence, RmaAnswer { result: Err((place.key, refusal)) });
@@ -142,7 +143,7 @@ impl<E: RmaMemory> Work<'_, E> {
         self.pending.send(self.proto, self.memory.rails(), (to, ANSWERS, Tag(sequence)), &answer.to_bytes());
     }
 
-    /// Returns the aligned word at a place, which only regions have, or the refusal.
+    /// Returns the aligned word at a place of a region, or the refusal. Exposures have no such words.
     pub(super) fn word(&mut self, place: MemoryAddress) -> Result<&AtomicU64, (MemoryKey, Refusal)> {
         let MemoryKey::Region(region) = place.key else { return Err((place.key, Refusal::NoRegion)) };
         let refusal =

@@ -15,7 +15,7 @@ use super::{ANSWERS, DATA, Form, REQUESTS, Refusal, RmaRequest};
 use crate::slab::Key;
 use crate::{Envelope, Proto};
 
-/// The most messages to one owner that wait to leave before no further ones are made.
+/// The most messages to one owner that may wait to leave; beyond it no further ones are made.
 const MOST_SENDS: usize = 64;
 /// The most answers of one owner that may be to come, and their bytes.
 const MOST_ANSWERS: usize = 1024;
@@ -114,7 +114,7 @@ impl RmaOrigin {
             && matches!(rma_request, RmaRequest::Get { .. })
             && let Some(into) = call.into.take()
         {
-            // After the answer, which comes first.
+            // This receive is posted after that of the answer, because the answer comes first.
             call.receiving = Some(proto.submit_recv(ANSWERS, answer_to(owner, sequence), into));
             self.moving.push(key);
         }

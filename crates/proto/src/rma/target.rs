@@ -36,13 +36,13 @@ pub(super) const TURN: usize = 256;
 /// The memory that RMA requests of other ranks may touch, the handler of their questions, and the rails for
 /// answers.
 pub trait RmaMemory {
-    /// Its rails.
+    /// The type of the rails.
     type Rails: FullRail;
     /// Returns the rails.
     fn rails(&mut self) -> &mut Self::Rails;
     /// Returns the length of a region, if there is one.
     fn len_of(&mut self, region: RegionId) -> Option<usize>;
-    /// Returns part of a region, to be written; it stays there until the buffer is dropped.
+    /// Returns part of a region, to be written. The region stays until the buffer is dropped.
     fn room(&mut self, place: RegionAddress, len: usize) -> Option<InBuffer>;
     /// Returns part of a region, to be read.
     fn part(&mut self, place: RegionAddress, len: usize) -> Option<OutBuffer>;
@@ -56,7 +56,7 @@ pub trait RmaMemory {
     fn operations(&self) -> Option<&dyn RmaOperations>;
 }
 
-/// A rank that gets an empty message, with the flow and the tag of that.
+/// A rank that gets an empty message, with the flow and the tag of this message.
 pub type Tell = (Rank, FlowId, Tag);
 
 /// The RMA requests that a rank serves, and its exposures.
@@ -67,7 +67,8 @@ pub struct RmaTarget {
     pending: PendingSends,
     queues: BTreeMap<Rank, OriginQueue>,
     refusals: Refusals,
-    /// Origins that died amid an RMA request: notices behind it would always come too early.
+    /// Origins that died during an RMA request. Later notices of theirs are dropped, because data before them
+    /// is missing.
     torn: HashSet<Rank>,
     /// The number of deaths after which the state was tidied.
     tidied: usize,
@@ -114,7 +115,7 @@ impl RmaTarget {
         while let Some(ArrivedRequest { from, tag, payload }) = proto.arrived_requests.pop_front() {
             self.queues.entry(from).or_default().waiting.push_back(WaitingRequest::Here(tag, payload));
         }
-        // Matched messages came after those in the list.
+        // Matched messages came after those in `arrived_requests`.
         while let Some(matched) = proto.probe_matched(REQUESTS, Want { source: None, tag: None }) {
             let waiting = &mut self.queues.entry(matched.status.source).or_default().waiting;
             waiting.push_back(WaitingRequest::Matched(matched));
@@ -126,8 +127,8 @@ impl RmaTarget {
         any
     }
 
-    /// Returns the number of RMA requests and answers under way, for tests and for people who look for
-    /// memory.
+    /// Returns the number of RMA requests and answers under way, for tests and for the search for memory
+    /// leaks.
     pub fn under_way(&self) -> usize {
         self.pending.len() + self.queues.values().map(OriginQueue::len).sum::<usize>()
     }

@@ -1,11 +1,11 @@
 //! Calls of an origin that the network carries out as verbs.
 //!
-//! An owner does the requests of one origin in their order, and a verb passes its library. So a call is a
-//! verb only while all requests before it are known to be done. Verbs that touch the same bytes follow each
-//! other, and a request leaves once the verbs before it have completed. A request that waits for a lock is
-//! done later than others behind it. So a verb goes to an exposure once a flush has confirmed the requests
-//! there. A verb that was not carried out becomes a request. It is always answered, as flushes may wait for
-//! it already.
+//! An owner carries out the requests of one origin in their order, and a verb bypasses the owner's library.
+//! So a call is a verb only while all requests before it are known to be done. Verbs that touch the same
+//! bytes follow each other, and a request leaves once the verbs before it have completed. A request that
+//! waits for a lock is done later than others behind it. So a verb goes to an exposure only once a flush has
+//! confirmed the requests there. A verb that was not carried out becomes a request. It is always answered, as
+//! flushes may wait for it already.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_rail::{FullRail, Rma, Verb, Verbs};

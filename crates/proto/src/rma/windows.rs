@@ -19,7 +19,7 @@ pub(super) type WindowAt = (Rank, Option<MemoryKey>);
 pub(super) struct WindowUse {
     /// Calls that have not ended, by their numbers.
     open: BTreeSet<u64>,
-    /// The last request without an answer, and the last flush that was answered.
+    /// The numbers of the last call without an answer, and of the last flush that was answered.
     last_silent: u64,
     last_flushed: u64,
     /// Failures since the last flush, by the numbers of the calls.

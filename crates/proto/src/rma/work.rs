@@ -105,7 +105,7 @@ impl<E: RmaMemory> Work<'_, E> {
     }
 
     /// Returns the exposure whose lock the origin requested before this request, if it is not granted.
-    /// Signals belong to other epochs.
+    /// Signals wait for no lock, because they belong to other epochs.
     fn awaited_lock(&self, from: Rank, queue: &OriginQueue, rma_request: &RmaRequest) -> Option<ExposureKey> {
         if matches!(rma_request, RmaRequest::Window { action: WindowAction::Signal(_), .. }) {
             return None;
@@ -184,7 +184,7 @@ impl<E: RmaMemory> Work<'_, E> {
                     self.proto.forget(DATA, from, Some(tag.0 & SEQUENCE_MASK));
                     continue;
                 }
-                // Too long for an RMA request: the rest decodes to none.
+                // The message is too long for an RMA request, and empty bytes decode to none.
                 Err(_) => bytes.clear(),
             }
             return Some((tag, KeptPayload::Long(bytes)));
@@ -192,7 +192,7 @@ impl<E: RmaMemory> Work<'_, E> {
         None
     }
 
-    /// Begins an RMA request; does it at once if it need not wait for its turn.
+    /// Begins an RMA request, and completes it at once if it need not wait for its turn.
     pub(super) fn begin(
         &mut self,
         from: Rank,
@@ -215,8 +215,8 @@ impl<E: RmaMemory> Work<'_, E> {
             RmaRequest::Access(access) => self.access(from, access, sequence, data),
             RmaRequest::Flush { window } => begun(Data::Here, None, Ok(()), Then::ReportOf(sequence, window)),
             RmaRequest::Window { window, action } => match action {
-                // At once, before earlier requests end: these may wait for data while other ranks wait for
-                // the lock.
+                // The lock is requested before earlier requests end, because these may wait for data while
+                // other ranks wait for the lock.
                 WindowAction::Lock(kind) => {
                     if let Err(refusal) = self.lock(from, window, kind) {
                         self.refusals.add(from, window.into(), refusal);
@@ -232,7 +232,8 @@ impl<E: RmaMemory> Work<'_, E> {
                 let Some(len) = usize::try_from(len).ok().filter(has_room) else {
                     return begun(Data::Unwanted(sequence), None, Err(Refusal::Broken), Then::Deposit(of));
                 };
-                // The system provides pages when they are first written: only data that comes takes memory.
+                // The system provides pages when they are first written, so only data that has come takes
+                // memory.
                 let mut memory = Owned::new(vec![0; len]);
                 let want = Want { source: Some(from), tag: Some(Tag(sequence)) };
                 let request = self.proto.submit_recv(DATA, want, memory.lend_in());

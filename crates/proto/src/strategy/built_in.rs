@@ -48,7 +48,7 @@ impl Strategy for Aggregate {
     }
 }
 
-/// Does as [`Aggregate`], the most urgent messages first.
+/// Works like [`Aggregate`], with the most urgent messages first.
 pub struct Priority;
 
 impl Strategy for Priority {
@@ -61,7 +61,7 @@ impl Strategy for Priority {
     }
 }
 
-/// Does as [`Priority`]; large messages are cut so that all rails end together.
+/// Works like [`Priority`], and cuts large messages so that all rails end together.
 pub struct Split;
 
 impl Strategy for Split {
@@ -74,7 +74,7 @@ impl Strategy for Split {
     }
 }
 
-/// Plans answers, and all messages that fit, in one packet, or a piece as `pieces` takes it.
+/// Plans one packet: answers and all messages that fit, or a piece that `pieces` adds.
 fn together(
     backlog: &mut Backlog,
     rail: &RailView<'_>,

@@ -71,7 +71,7 @@ pub fn share_of(rail: &RailView<'_>, left: usize) -> usize {
     let until_the_end = (total as u128 * u128::from(rate(&rail.speed)) / u128::from(all.max(1))) as usize;
     match until_the_end.saturating_sub(rail.speed.under_way).min(left) {
         share if share == left => left,
-        // Whole pages, or memory is copied across their ends.
+        // A share is whole pages, so that the pieces of an aligned message begin at pages.
         share => share / PAGE * PAGE,
     }
 }

@@ -30,7 +30,7 @@ impl Pull {
         self.len == 0
     }
 
-    /// Adds a message. If it is full, returns it to be sent, and begins anew.
+    /// Adds a message. If the packet is full then, returns it to be sent and begins a new one.
     pub fn add(&mut self, request: RequestId, key: Key) -> Option<Self> {
         self.messages[self.len] = (request, key);
         self.len += 1;

@@ -4,7 +4,7 @@ use super::*;
 
 const OWNER: Rank = Rank(1);
 
-/// The regions of an owner and of a peer, which asks as a launcher would answer.
+/// The regions of an owner and of a peer; the test answers the peer like a launcher.
 struct Pair {
     owner: Regions,
     peer: Regions,
@@ -15,7 +15,7 @@ impl Pair {
         Self { owner: Regions::default(), peer: Regions::default() }
     }
 
-    /// Answers the peer's questions; returns those that want to be told of the end.
+    /// Answers the peer's questions; returns the regions whose end it wants to learn.
     fn answer(&mut self) -> Vec<RegionId> {
         let mut kept = Vec::new();
         while let Some(wanted) = self.peer.take_wanted() {
@@ -33,7 +33,7 @@ impl Pair {
     }
 }
 
-/// Mappings of regions in this process.
+/// Returns the number of mapped regions in this process.
 fn mappings() -> usize {
     std::fs::read_to_string("/proc/self/maps").unwrap().matches("canele-region").count()
 }
@@ -105,7 +105,7 @@ fn answers_find_the_caller_that_asked_in_any_order() {
     assert!(pair.peer.kept.is_empty(), "the launcher would not tell of its end");
     let held = pair.peer.map(OWNER, id).expect("answered before").unwrap();
     drop(held);
-    // A holder that has given up leaves nothing, whenever the answer comes.
+    // A holder that has given up leaves nothing, whether the answer comes earlier or later.
     for answer_first in [false, true] {
         assert!(pair.peer.map(OWNER, id).is_none());
         if answer_first {
@@ -115,7 +115,7 @@ fn answers_find_the_caller_that_asked_in_any_order() {
         pair.peer.adopt(OWNER, id, fd());
         assert_eq!(pair.peer.known_len(), 0);
     }
-    // A word about the end of a region that is being asked for again is of before.
+    // A report of a region's end is outdated while the peer asks for the region again.
     assert!(matches!(pair.peer.reach(OWNER, at(id), 1), Reach::Wanted));
     pair.peer.forget(OWNER, Some(id));
     pair.peer.adopt(OWNER, id, fd());
@@ -127,7 +127,7 @@ fn answers_find_the_caller_that_asked_in_any_order() {
     pair.peer.forget(OWNER, None);
     pair.peer.adopt(OWNER, id, fd());
     assert_eq!(pair.peer.known_len(), 0);
-    // The caller that waits holds what the owner has left.
+    // The waiting caller holds the region that the owner has dropped.
     assert!(pair.map(id).is_some());
     assert_eq!(pair.peer.known_len(), 0);
 }

@@ -48,9 +48,9 @@ pub struct Set<N = Tcp> {
     incoming: Vec<LinkId>,
     /// The links on which packets may have arrived; all links if there is no network.
     ready: Vec<LinkId>,
-    /// A thread waits for acknowledgements.
+    /// True while a thread waits for acknowledgements.
     unsettled: bool,
-    /// A thread may sleep on the descriptors.
+    /// True while a thread may sleep on the descriptors.
     armed: bool,
     /// The start of the networks' clock.
     since: Instant,
@@ -58,8 +58,8 @@ pub struct Set<N = Tcp> {
 
 impl<N: Network> Set<N> {
     /// Opens the rails of the rank `me` on a host with the ranks `here`, in their order, at the start of the
-    /// job. `oversubscribed`: the ranks share processors. `alone`: no rank of another host, nor of another
-    /// job over a network, is reachable.
+    /// job. `oversubscribed` is true if the ranks share processors. `alone` is true if no rank of another
+    /// host, nor of another job over a network, is reachable.
     ///
     /// # Errors
     /// There is no memory for an inbox, or no event to sleep on.

@@ -14,8 +14,8 @@ use super::descriptor_watcher::DescriptorWatcher;
 use crate::Network;
 use crate::shm::Waker;
 
-/// The longest sleep of a rank whose networks cannot wake it. The system refuses the watching thread, or a
-/// driver has no descriptor.
+/// The longest sleep of a rank whose networks cannot wake it, because the system refuses the watching thread
+/// or a driver has no descriptor.
 const UNWATCHED_SLEEP: Duration = Duration::from_millis(1);
 
 impl<N: Network> Set<N> {

@@ -1,5 +1,5 @@
-//! Senders that have arrived at the inbox of this rank. Owns the time at which their slices are mapped;
-//! trusts no bit that they write.
+//! Senders that have arrived at the inbox of this rank. Decides when their slices are mapped, and trusts no
+//! bit that they write.
 
 use canele_sys::ids::{LinkId, Rank};
 

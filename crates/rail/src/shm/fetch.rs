@@ -33,7 +33,7 @@ const FIRST: u32 = 128;
 const LONGEST: u32 = 1024;
 /// Number of successive messages of a trial: the first one finds none of its data in the reader's caches.
 const TRIAL: u32 = 3;
-/// One of this number of read messages goes through the ring.
+/// Of this number of read messages, one goes through the ring.
 const PERIOD: u32 = 64;
 
 /// Messages that fit in caches are read if that takes fewer hundredths of the ring's time than this. The
@@ -152,13 +152,13 @@ pub struct Offers {
     interval: u32,
     /// Number of messages offered outside of trials.
     offered: u32,
-    /// The next message goes through the ring.
+    /// True if the next message goes through the ring.
     skip: bool,
 }
 
 impl Offers {
-    /// Makes the state before any message. `shared`: both ends share processors, so copies do not run in
-    /// parallel.
+    /// Makes the state before any message. `shared` is true if both ends share processors, so that copies do
+    /// not run in parallel.
     pub fn new(how: SingleCopy, shared: bool) -> Self {
         let (long, slower) = if shared { (LEAST - 1, SLOWER_SHARED) } else { (CLASSES[2], SLOWER) };
         Self {

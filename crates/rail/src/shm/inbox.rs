@@ -128,8 +128,8 @@ impl Inbox {
         self.word(layout::PROCESSOR).store(processor.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Returns true if the owner does not sleep and last waited on `processor`. Then it runs elsewhere by
-    /// now, or waits for that processor.
+    /// Returns true if the owner does not sleep and last waited on `processor`. Then the owner runs elsewhere
+    /// by now, or waits for that processor.
     #[inline]
     pub fn wants_processor(&self, processor: u32) -> bool {
         // Relaxed: the value is a hint for the way the caller waits.
@@ -137,7 +137,7 @@ impl Inbox {
             && self.sleep_word().load(Ordering::Relaxed) == sleep::AWAKE
     }
 
-    /// Returns the number of the launcher's notifications of the owner.
+    /// Returns the number of the launcher's notifications to the owner.
     pub fn notifications(&self) -> u32 {
         // Acquire pairs with the release in `notify`; the message itself arrives through the launcher's
         // socket.

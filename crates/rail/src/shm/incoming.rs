@@ -88,7 +88,7 @@ impl Incoming {
     /// Takes a packet without bulk if `accept` takes it.
     #[inline(always)]
     pub fn try_take_inline(&mut self, accept: &mut impl TakeIf) -> bool {
-        let inline = self.cells.inline(); // Before the check, as in `try_take`.
+        let inline = self.cells.inline(); // Read before the check, as in `try_take`.
         let cells::Peek::Cell(first, second) = self.cells.peek() else { return false };
         if !InlineOnly(accept).accept(first, second, inline) {
             return false;
@@ -102,7 +102,7 @@ impl Incoming {
     /// Takes a packet in one step if `accept` takes it.
     #[inline(always)]
     pub fn try_take(&mut self, accept: &mut impl TakeIf) -> TryTake {
-        let inline = self.cells.inline(); // Before the check: its acquire would force a reload.
+        let inline = self.cells.inline(); // Read before the check: its acquire would force a reload.
         let (first, second) = match self.cells.peek() {
             cells::Peek::Cell(first, second) => (first, second),
             cells::Peek::Empty => {

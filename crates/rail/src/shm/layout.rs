@@ -103,10 +103,10 @@ pub struct Slice {
 }
 
 impl InboxLayout {
-    /// Makes the layout for `senders` senders. Wished sizes are rounded up to powers of two within [`CELLS`]
-    /// and [`PAYLOAD`]. Then they shrink until the inbox fits `budget` bytes. The memory reserved at first,
-    /// with one page more for each sender, shrinks to a quarter of the budget. The payload shrinks first,
-    /// down to 512 bytes for each cell, then both shrink.
+    /// Makes the layout for `senders` senders. Requested sizes are rounded up to powers of two within
+    /// [`CELLS`] and [`PAYLOAD`]. Then they shrink until the inbox fits `budget` bytes. The memory reserved
+    /// at first, with one page more for each sender, shrinks to a quarter of the budget. The payload shrinks
+    /// first, down to 512 bytes for each cell, then both shrink.
     pub fn new(senders: usize, cells: usize, payload: usize, budget: usize) -> Self {
         let within = |wish: usize, range: RangeInclusive<usize>| {
             wish.clamp(*range.start(), *range.end()).next_power_of_two()

@@ -62,7 +62,7 @@ pub struct Shm {
     first: u32,
     caps: Caps,
     inbox: Inbox,
-    /// Its file, for the peers.
+    /// The file of the inbox, for the peers.
     inbox_file: Arc<Memfd>,
     /// The descriptors on which this rank sleeps; none if it sleeps on its word.
     watch: Option<Arc<Watch>>,
@@ -77,10 +77,10 @@ pub struct Shm {
     rings: Vec<(Rank, Arc<Memfd>)>,
     /// A bit for each sender that has arrived and is accepted.
     accepted: Vec<u64>,
-    /// Payload rings restart at their start when they are empty.
+    /// True if payload rings restart at their start when they are empty.
     rewinds: bool,
     single_copy: SingleCopy,
-    /// Lines of short packets are moved to the cache that ranks share.
+    /// True if lines of short packets are moved to the cache that ranks share.
     demotes: bool,
     /// The word by which peers check that they access the memory of this process.
     word: Box<u64>,
@@ -88,7 +88,7 @@ pub struct Shm {
     notifications_seen: u32,
     /// The processor that this rank last published.
     processor: Option<u32>,
-    /// The index of the link whose peer is checked last for the processor.
+    /// The index of the link whose peer was checked last for the processor.
     asked: usize,
     /// Regions of this rank and of its peers.
     pub regions: Regions,
@@ -119,7 +119,8 @@ impl Shm {
     /// Opens the rail of rank `me`. `here` are the ranks of its host at the start of the job, in order; `me`
     /// may have been spawned later.
     ///
-    /// `cells` and `payload` are the wished ring sizes; an inbox stays below `budget` bytes where possible.
+    /// `cells` and `payload` are the requested ring sizes; an inbox stays below `budget` bytes where
+    /// possible.
     pub fn open(
         me: Rank,
         here: impl IntoIterator<Item = u32>,
@@ -199,7 +200,7 @@ impl Shm {
         self.demotes = true;
     }
 
-    /// Lets peers read and write messages in the memory of this process, and does so in theirs. Call it
+    /// Lets peers read and write messages in the memory of this process, and this process in theirs. Call it
     /// before a peer gets the inbox.
     pub fn copy_once(&mut self, how: SingleCopy) {
         let mut word = [0; 8];
@@ -302,8 +303,8 @@ impl Shm {
         }
     }
 
-    /// Returns the index of a rank among the links; an index that no link has for a rank before those of this
-    /// host.
+    /// Returns the index of a rank among the links. A rank before those of this host gets an index that no
+    /// link has.
     #[inline(always)]
     fn number(&self, peer: Rank) -> usize {
         peer.0.wrapping_sub(self.first) as usize

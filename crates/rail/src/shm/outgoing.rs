@@ -51,7 +51,7 @@ pub struct Outgoing {
     claimed: usize,
     pace: Pace,
     offers: Offers,
-    /// Lines of short bulks are moved to the cache that the peer shares.
+    /// True if lines of short bulks are moved to the cache that the peer shares.
     demotes: bool,
     /// True until a write into the peer's memory fails.
     may_write: bool,

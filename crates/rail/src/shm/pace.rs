@@ -14,12 +14,12 @@ use std::time::Instant;
 
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Shorter bulks go through the caches; in bytes.
+/// Length in bytes below which bulks go through the caches.
 pub(super) const LEAST_PACED: usize = 4 << 10;
-/// Shorter bulks are not timed, because reading the clock would distort the result; in bytes.
+/// Length in bytes below which bulks are not timed, because reading the clock would distort the result.
 pub(super) const LEAST_TIMED: usize = 8 << 10;
-/// Bulks of a period. One of them is timed and written the other way, one in the middle is timed and written
-/// the present way.
+/// Number of bulks in a period. One of them is timed and written the other way, one in the middle is timed
+/// and written the present way.
 const PERIOD: u32 = 128;
 /// Bulks before the first trial, because fresh memory is slower.
 const WARM_UP: u32 = 256;

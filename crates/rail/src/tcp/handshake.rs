@@ -89,12 +89,13 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Begins a handshake to reach `peer`. `dial` grows from one attempt to the next. A nonce is used once.
+    /// Begins a handshake to reach `peer`. `dial` grows from one attempt to the next. Each nonce is used only
+    /// once.
     pub fn initiate(credentials: &Credentials, peer: Rank, dial: u32, nonce: [u8; NONCE]) -> Self {
         Self::initiate_among(credentials, None, peer, dial, nonce)
     }
 
-    /// Begins a handshake to reach a rank of another job, if it is among those.
+    /// Begins a handshake to reach `peer`, which is one of the ranks `among` if it is of another job.
     pub fn initiate_among(
         credentials: &Credentials,
         among: Option<OtherRanks>,

@@ -12,8 +12,9 @@
 //! So the bytes that are moved to its start never exceed those received meanwhile.
 //!
 //! *Direct receive.* While the owner has not decided on a large packet's bulk, no more of it is read. If the
-//! owner saw the packet several times without an answer, the bulk is read here. At the first time the owner
-//! may be about to post the receive, because the message it waited for arrived just before.
+//! owner gave no answer in several looks, the bulk is read into this memory. The packet is shown several
+//! times, because the owner may be about to post the receive. The message that it waited for may have arrived
+//! just before.
 
 use canele_mem::buffer::InShare;
 use canele_mem::window::Window;
@@ -32,8 +33,8 @@ const BEFORE_BULK: usize = HEAD + MAX_INLINE_WITH_BULK;
 /// for the next large packet up to its bulk, so that this can be received directly too.
 const BEHIND_DIRECT: usize = 128;
 
-/// Number of looks without an answer after which a bulk is read here. A look that shows the packet counts as
-/// several.
+/// Number of looks without an answer after which a bulk is read into this memory. A look that shows the
+/// packet counts as several.
 const MOST_LOOKS: u8 = 6;
 const SHOWN: u8 = 3;
 
@@ -47,7 +48,8 @@ pub struct Incoming {
     filled: usize,
     /// True if the head at `scanned` was checked and its acknowledgement processed.
     noted: bool,
-    /// Number of further looks at which the owner is asked for a place; 0: the bulk is read here.
+    /// Number of further looks at which the owner is asked for a place. At 0, the bulk is read into this
+    /// memory.
     looks_left: u8,
     direct: Option<DirectReceive>,
     /// Bytes of the oldest packet that were received directly and so are not in this memory.
@@ -296,7 +298,7 @@ impl Incoming {
         Some((Packet { header, inline, bulk: Window::empty(), direct_bytes: 0 }, bulk))
     }
 
-    /// Sets the memory for that bulk, and moves the arrived part there.
+    /// Sets the memory for the bulk of [`Incoming::peek_bulk`], and moves the arrived part there.
     pub fn direct_receive(&mut self, place: InShare) {
         let bulk = self.peeked().expect("direct_receive comes after peek_bulk").bulk_len();
         assert_eq!(place.len(), bulk, "a place for all of the bulk");

@@ -25,7 +25,7 @@ use super::wire::{self, HEAD};
 use super::worklists::Listed;
 use crate::{Busy, Class, Header, Unacked};
 
-/// Reads of unwanted bytes before a socket is closed.
+/// The most reads of unwanted bytes before a socket is closed.
 const LAST_READS: usize = 64;
 
 /// A socket that is closed in order. Closing with unread bytes would reset the connection, and the peer might
@@ -54,7 +54,7 @@ impl Drop for Socket {
 /// The connection to one peer.
 pub struct Link {
     socket: Socket,
-    /// The worklists it is in.
+    /// The worklists that contain this link.
     pub listed: Listed,
     /// The number of this connection among the successive ones to the peer.
     pub generation: u32,
@@ -188,7 +188,7 @@ impl Link {
         self.received
     }
 
-    /// Returns its local and remote address, while it is connected.
+    /// Returns the local and the remote address of the socket, while it is connected.
     pub fn ends(&self) -> [Option<SocketAddr>; 2] {
         let (here, there) =
             (net::getsockname(&self.socket.descriptor), net::getpeername(&self.socket.descriptor));
@@ -338,7 +338,7 @@ impl Link {
         self.outgoing.give_up_kept();
         self.lone_ack_sent = HEAD;
         self.socket.over = true;
-        // This replaces earlier errors: it was the end of the stream.
+        // Replaces an earlier error: the peer has ended the stream in order.
         self.broken = Some(Why::Finished);
         self.end(Why::Finished)
     }

@@ -23,8 +23,8 @@ use super::vectors::Lent;
 use super::wire::{self, HEAD, View};
 use crate::{Bulk, Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, UnackedPacket};
 
-/// Among large messages sent without a handshake, one of this number is measured and acknowledged at once.
-/// The others are acknowledged with packets of the other direction.
+/// Of this many large packets that are not of streams, one is measured and acknowledged at once. The others
+/// are acknowledged with packets of the other direction.
 const MEASURED: u32 = 32;
 
 /// Bytes counted since the link was made.
@@ -75,8 +75,8 @@ pub struct Outgoing {
     acknowledged_count: Count,
     /// The lent bulk of kept packets, with their numbers.
     lent: VecDeque<(u32, OutShare)>,
-    /// The user's memory of the newest packet while part of it is unsent, although a copy is kept. So the
-    /// user knows when the packet has left.
+    /// The user's memory of the newest packet, held while part of the packet is unsent. A copy is kept as
+    /// well: the return of this memory only tells the user that the packet has left.
     leaving: Option<OutShare>,
     /// True if lent memory was given back and the waiting request was not notified.
     given_back: bool,
@@ -187,8 +187,8 @@ impl Outgoing {
         &self.memory[self.unsent.at..self.unsent.at + HEAD + MAX_INLINE_WITH_BULK]
     }
 
-    /// Returns the kept copy of that packet's bulk. It may be written after the commit if the bulk leaves
-    /// from other memory.
+    /// Returns the kept copy of the newest packet's bulk. It may be written after the commit if the bulk
+    /// leaves from other memory.
     pub fn bulk_mut(&mut self) -> Window<'_> {
         Window::on(&mut self.memory[self.unsent.at + HEAD + MAX_INLINE_WITH_BULK..self.unsent.end])
     }
@@ -291,7 +291,7 @@ impl Outgoing {
     /// Releases all packets before number `ack`.
     ///
     /// # Errors
-    /// Fails if that packet was not sent; then nothing has changed.
+    /// Fails if one of these packets was not sent; then nothing has changed.
     #[inline]
     pub fn handle_ack(&mut self, ack: u32) -> Result<(), u32> {
         if ack == self.acknowledged {

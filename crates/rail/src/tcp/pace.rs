@@ -129,9 +129,9 @@ impl Pace {
         self.stale = now_ns - self.round_trip_at_ns > BELIEVED_NS;
     }
 
-    /// Returns the bytes of streams that may be under way before a piece of `piece` bytes. It is at least
-    /// `piece`, or else the bytes that the link holds plus a quarter. So the estimate grows up to the
-    /// capacity of the link.
+    /// Returns the bytes of streams that may be under way before a piece of `piece` bytes. These are the
+    /// bytes that the link holds plus a quarter, but at least `piece`. So the estimate grows up to the
+    /// capacity of the link. It returns 0 if the round trip is to be measured again by a piece alone.
     #[inline]
     pub fn allowance(&self, piece: u64) -> u64 {
         if self.stale { 0 } else { self.holds().max(piece) }

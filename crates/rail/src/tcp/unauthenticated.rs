@@ -1,9 +1,9 @@
 //! Unauthenticated connections: accepted connections whose other end has not proven its identity.
 //!
-//! Owns a bounded table of them and chooses the connection to evict when the table is full. Connections that
-//! show the key have entries of their own. A connection whose first flight shows the key stays as long as
-//! there is another. Among the others the network with most connections loses one, so that one attacker does
-//! not displace a peer of another network. The victim is random, so that no stranger can predict it. Received
+//! Owns a bounded table of them and chooses the connection to evict when the table is full. Connections whose
+//! first flight shows the key have a limit of their own. None of them is evicted while there is another
+//! connection. Among the others the network with most connections loses one, so that one attacker does not
+//! displace a peer of another network. The victim is random, so that no stranger can predict it. Received
 //! data of a connection is read before its eviction: strangers that are silent never displace a peer that has
 //! sent its first flight.
 

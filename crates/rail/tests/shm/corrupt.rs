@@ -29,7 +29,7 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    /// Small numbers, nearly right ones, and wild ones.
+    /// Returns a small number, one close to `old`, or a random one.
     fn value(&mut self, old: u64) -> u64 {
         match self.below(6) {
             0 => 0,
@@ -61,7 +61,7 @@ impl Scribbler {
         word.store(random.value(old), Ordering::Relaxed);
     }
 
-    /// One word: of the header beyond the description, of the slice's own words, of a cell, or of the payload.
+    /// Overwrites one word: of the header beyond the description, of the slice, of a cell, or of the payload.
     fn scribble(&self, sender: usize, random: &mut Random) {
         let (start, slice) = (self.layout.slice_start(sender), self.layout.slice());
         let offset = match random.below(10) {
@@ -70,7 +70,7 @@ impl Scribbler {
             2 => start + slice.cursors + random.below(slice.cells - slice.cursors),
             3 => start + slice.payload + random.below(self.layout.payload),
             4 => start + slice.cells + 64 * random.below(self.layout.cells) + random.below(64),
-            // Often the few cells that are read next, and there the words that matter.
+            // Prefers the few cells that are read next, and their most important words.
             5 | 6 => start + slice.cells + 64 * random.below(4),
             7 => start + slice.cells + 64 * random.below(4) + 56,
             _ => start + slice.cursors + 8 * random.below(2),
@@ -87,7 +87,7 @@ fn read_all(packet: &Packet<'_>, max_bulk: usize) {
     packet.bulk.read(0, &mut bulk);
 }
 
-/// Does what a rank does, whatever it finds. Says whether the link is corrupt.
+/// Makes one pass over a link, whatever the packets contain. Returns true if the link is corrupt.
 fn work(rail: &mut Shm, link: LinkId, random: &mut Random) -> bool {
     let max_bulk = rail.caps(LinkId::new(0, Rank(0))).max_bulk;
     match random.below(8) {
@@ -143,14 +143,14 @@ fn scribbles_are_refused_or_harmless() {
         let mut random = Random(seed);
         let [(mut a, to_b), (mut b, to_a)] = connected();
         let inboxes = [(Scribbler::new(&a), 1), (Scribbler::new(&b), 0)];
-        // Some have gone round the ring before.
+        // Some links have gone round the ring before.
         let quiet = random.below(300);
         for step in 0..1500 {
             if step > quiet && random.below(20) == 0 {
                 let (inbox, sender) = &inboxes[random.below(2)];
                 inbox.scribble(*sender, &mut random);
             }
-            // What is corrupt stays connected here: the engine has more sense, the driver must survive it.
+            // A corrupt link stays connected here; the engine would close it, but the driver must survive it.
             corrupt += u32::from(work(&mut a, to_b, &mut random));
             corrupt += u32::from(work(&mut b, to_a, &mut random));
         }
@@ -158,7 +158,7 @@ fn scribbles_are_refused_or_harmless() {
     assert!(corrupt > 1000, "only {corrupt} corruptions were noticed: the scribbler is too tame");
 }
 
-/// A receiver that lies about what it has consumed does not make the sender write outside of its own slice.
+/// A receiver that lies about consumed packets does not make the sender write outside its own slice.
 #[test]
 fn a_lying_receiver_does_not_lead_writes_astray() {
     let mut local = Local::open(3);
@@ -183,7 +183,7 @@ fn a_lying_receiver_does_not_lead_writes_astray() {
     assert!(untouched(inbox.layout.slice_start(2), inbox.layout.bytes()));
 }
 
-/// Every bit of a header that describes an inbox, flipped: refused, or without meaning.
+/// Flips every bit of a header that describes an inbox: each is refused or has no meaning.
 #[test]
 fn a_wrong_description_is_refused() {
     for offset in (0..24).step_by(4) {

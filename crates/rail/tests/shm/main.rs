@@ -15,14 +15,15 @@ use canele_rail::{Region, WantedRegion};
 use canele_sys::atomic::{AtomicBool, Ordering};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
-/// All ranks in one process, introduced to each other as the launcher would; their rings rewind or not.
+/// All ranks in one process, introduced to each other as the launcher would. Their rings rewind if
+/// `REWINDING`.
 pub struct Of<const REWINDING: bool>(Vec<Option<Shm>>);
 
-/// The usual ones.
+/// Ranks whose rings do not rewind.
 type Local = Of<false>;
 
 impl<const REWINDING: bool> Of<REWINDING> {
-    /// Sizes below the smallest: the driver rounds them up.
+    /// Opens rails with sizes below the smallest; the driver rounds them up.
     fn open(ranks: usize) -> Self {
         let rails = (0..ranks as u32).map(|r| {
             let mut rail = Shm::open(Rank(r), 0..ranks as u32, 1, 1, usize::MAX).unwrap();
@@ -100,7 +101,7 @@ fn connected() -> [(Shm, LinkId); 2] {
     connected_by([false; 2])
 }
 
-/// The same; says of each whether it sleeps on descriptors.
+/// Connects two rails; `descriptors` says for each if it sleeps on descriptors.
 fn connected_by(descriptors: [bool; 2]) -> [(Shm, LinkId); 2] {
     let mut local = Local::open(2);
     for rank in (0..2).filter(|rank| descriptors[*rank]) {
@@ -149,7 +150,7 @@ fn what_is_no_event_is_refused_with_the_inbox_it_came_with() {
     a.introduce(Rank(1), fd(), None).unwrap();
 }
 
-/// As many ranks of the job as there may be on other hosts: what a rank has here is a matter of its host's ranks.
+/// A job with as many ranks on other hosts as possible: an inbox depends only on the ranks of its own host.
 #[test]
 fn an_inbox_is_as_large_as_its_host_makes_it() {
     let bytes = |here: std::ops::Range<u32>| {
@@ -163,7 +164,7 @@ fn an_inbox_is_as_large_as_its_host_makes_it() {
     assert_eq!(bytes(far - 64..far), alone);
 }
 
-/// As ranks that are dealt to hosts in turn.
+/// Ranks that are dealt to hosts in turn.
 #[test]
 fn ranks_of_a_host_need_not_follow_each_other() {
     let open = |rank| Shm::open(Rank(rank), [1, 4, 9], 64, 16 << 10, usize::MAX).unwrap();
@@ -213,7 +214,7 @@ fn copying(how: [SingleCopy; 2]) -> Local {
     local
 }
 
-/// Has rank 0 read what lies at `address`, of a message of 64 KB; whether it could.
+/// Makes rank 0 read a message of 64 KB at `address`. Returns true if it could.
 fn fetch(local: &mut Local, address: u64, into: &mut Owned<u8>) -> bool {
     let mut buffer = into.lend_in();
     let share = buffer.share(0, buffer.len());
@@ -228,7 +229,7 @@ fn fetch(local: &mut Local, address: u64, into: &mut Owned<u8>) -> bool {
     read
 }
 
-/// Has rank 0 write a message of rank 1 to `address`; whether it could.
+/// Makes rank 0 write a message of rank 1 to `address`. Returns true if it could.
 fn store(local: &mut Local, address: u64, from: &mut Owned<u8>) -> bool {
     let mut buffer = from.lend_out();
     let share = buffer.share(0, buffer.len());

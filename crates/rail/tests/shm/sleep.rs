@@ -1,4 +1,4 @@
-//! No rank sleeps on while there is something for it.
+//! No rank stays asleep while a packet, room or a notification waits for it.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -13,13 +13,13 @@ use canele_sys::poller::Ready;
 
 use super::connected_by;
 
-/// Who of a pair sleeps on descriptors: neither, one, both.
+/// The ranks of a pair that sleep on descriptors: neither, one, both.
 const WAYS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
 
-/// A guard against a test that hangs, not a measurement: a rank that sleeps so long was forgotten.
+/// A guard against a test that hangs, not a measurement: a rank that sleeps this long is never woken.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Sleeps at every occasion until `done` has succeeded, which it does once; panics if no peer wakes it.
+/// Sleeps at every occasion until `done` has succeeded once; panics if no peer wakes the rank.
 fn sleep_until(rail: &mut Shm, mut done: impl FnMut(&mut Shm) -> bool) {
     while !done(rail) {
         if let Armed::Work = rail.arm() {
@@ -70,7 +70,8 @@ fn a_commit_wakes() {
     }
 }
 
-/// A sender that is always short of cells, or of room for bulk, against a receiver that sleeps when it has nothing.
+/// A sender that is always short of cells, or of room for bulk, against a receiver that sleeps when its rings
+/// are empty.
 #[test]
 fn freed_room_wakes() {
     const PACKETS: u32 = 20_000;
@@ -93,7 +94,7 @@ fn freed_room_wakes() {
     }
 }
 
-/// The starved sender keeps sending control packets, which must not make it forget the message that waits.
+/// The starved sender keeps sending control packets, which must not make it forget the waiting message.
 #[test]
 fn freed_room_wakes_though_control_passed() {
     const ROUNDS: u32 = 3_000;
@@ -134,7 +135,8 @@ fn the_launchers_notifier_wakes() {
             move || {
                 for n in 0..NOTIFICATIONS {
                     notifier.notify();
-                    // The next one when this one was read: each finds the rank about to sleep.
+                    // The next notification follows when this one is read, so each finds the rank about to
+                    // sleep.
                     while read.load(Ordering::Acquire) <= n {
                         thread::yield_now();
                     }
@@ -175,7 +177,7 @@ fn a_waker_of_another_thread_wakes() {
     }
 }
 
-/// A packet in shared memory, a descriptor and a waker, each of which may be what ends the sleep.
+/// A packet in shared memory, a descriptor and a waker: each may end the sleep.
 #[test]
 fn whatever_comes_first_ends_the_sleep() {
     const TURNS: u32 = 5_000;

@@ -1,5 +1,5 @@
-//! Three ranks and some strangers that do whatever comes to mind: connect, give up, speak, fall silent, in any order, by a clock
-//! that the seed sets. Whatever happens, packets belong to their connection, and in the end every rank is reached.
+//! Three ranks and some strangers take random steps: connect, give up, send, fall silent, by a clock that the
+//! seed sets. In every case packets belong to their connection, and in the end every rank is reached.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -20,7 +20,7 @@ const STEPS: usize = 400;
 /// A year.
 const JUMP_NS: usize = 365 * 86_400_000_000_000;
 
-/// A rank, and what it has seen of its links: the generation, and how many packets went and came.
+/// A rank, and its record of links: the generation, and the numbers of packets sent and received.
 struct End {
     rail: Tcp,
     links: HashMap<Rank, (u32, u32, u32)>,
@@ -38,7 +38,7 @@ impl End {
         (0..RANKS).map(Rank).filter(move |peer| *peer != me)
     }
 
-    /// The counts of the link to a peer, which start anew with each connection.
+    /// Returns the counts of the link to a peer, which start anew with each connection.
     fn seen(&mut self, peer: Rank) -> Option<&mut (u32, u32, u32)> {
         self.rail.link(peer)?;
         let generation = self.rail.generation(Self::link(peer));
@@ -54,7 +54,7 @@ impl End {
     fn meet(&mut self) {
         self.rail.begin_pass();
         self.rail.progress_connections(self.now_ns);
-        // Those that show the key have places of their own.
+        // Connections that show the key have places of their own.
         assert!(self.rail.unproven().0 <= 17 * small().unproven);
         while self.rail.take_failure().is_some() {}
     }
@@ -79,7 +79,7 @@ impl End {
         self.rail.flush();
     }
 
-    /// Gives up what is lost, after what had come.
+    /// Closes lost links, after their last packets.
     fn close_link(&mut self) {
         while let Some(lost) = self.rail.take_lost() {
             self.receive(lost.link.peer());
@@ -88,7 +88,7 @@ impl End {
     }
 }
 
-/// A stranger that knows the key or does not, and says something, or part of it, to a rank.
+/// Connects a stranger that knows the key or does not, and sends a whole message or a part of it to a rank.
 fn stranger(to: &Tcp, random: &mut Random) -> TcpStream {
     let me = member(random.below(5) as u32, RANKS);
     let key = if random.chance(50) { me.key } else { [9; 32] };
@@ -103,7 +103,7 @@ fn stranger(to: &Tcp, random: &mut Random) -> TcpStream {
         words[at] = random.next_u64() as u8;
     }
     let mut stream = TcpStream::connect(to.addresses()[0]).unwrap();
-    // It may have been hung up on by then.
+    // The rank may have closed the connection by now.
     let _ = stream.write_all(&words[..random.below(words.len())]);
     stream
 }
@@ -172,6 +172,6 @@ fn whatever_ranks_and_strangers_do_every_rank_is_reached_in_the_end() {
         });
         made += ends.iter().map(|end| end.made).sum::<u64>();
     }
-    // Six ends of links are made in the end of each run.
+    // Each run makes six ends of links at its end.
     assert!(made > 10 * SEEDS, "{made}");
 }

@@ -1,4 +1,5 @@
-//! A connection that breaks at any byte loses nothing and doubles nothing: what is left of it settles what goes over the next.
+//! A connection that breaks at any byte loses no packet and doubles none. Its state decides what the next
+//! connection sends again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
@@ -21,10 +22,10 @@ const BULK: [usize; PACKETS as usize] = [0, 30, 200, 0, 256, 1, 100];
 struct Proxy {
     listener: TcpListener,
     to: SocketAddr,
-    /// Streams, and what was read from each and not written to the other.
+    /// Pairs of streams, each with the bytes read from it and not yet written to the other.
     connections: Vec<[(TcpStream, Vec<u8>); 2]>,
     cut: Option<Cut>,
-    /// Bytes that were read from each side.
+    /// Counts the bytes that were read from each side.
     carried: [usize; 2],
 }
 
@@ -56,7 +57,7 @@ impl Proxy {
     }
 }
 
-/// Whether the connection goes on.
+/// Carries bytes of one pair; returns false if the connection is over.
 fn carry(
     pair: &mut [(TcpStream, Vec<u8>); 2],
     way: usize,
@@ -105,14 +106,14 @@ fn carry(
 struct End {
     rail: Tcp,
     link: LinkId,
-    /// What is still to be sent, oldest first.
+    /// Packets still to be sent, oldest first.
     unsent: VecDeque<UnackedPacket>,
-    /// The lent memory of packets, which comes back when they are acknowledged.
+    /// The lent memory of packets, which is returned when they are acknowledged.
     lent: Vec<(Owned<u8>, canele_mem::buffer::OutBuffer)>,
     direct: Option<(Owned<u8>, InBuffer)>,
     received: u32,
     unacked: BTreeMap<u32, Unacked>,
-    /// Packets that were to be sent again.
+    /// Counts packets that were to be sent again.
     again: usize,
 }
 
@@ -221,8 +222,8 @@ impl End {
         self.rail.link(self.link.peer()).is_some()
     }
 
-    /// What must be sent again, now that both ends have a newer connection. A generation that the other end never knew
-    /// carried nothing to it.
+    /// Queues the packets to be sent again, now that both ends have a newer connection. A generation that the
+    /// other end never knew carried nothing to it.
     fn reconcile(&mut self, other: &BTreeMap<u32, u32>) {
         for (generation, mut unacked) in std::mem::take(&mut self.unacked).into_iter().rev() {
             if let Some(expected) = other.get(&generation) {
@@ -234,7 +235,8 @@ impl End {
     }
 }
 
-/// Transfers all packets, whatever happens on the way; how many bytes were carried each way and how many packets sent again.
+/// Transfers all packets through any cut. Returns the bytes carried each way and the number of packets sent
+/// again.
 fn transfer(cut: Option<Cut>) -> ([usize; 2], usize) {
     let mut ends = [End::new(0), End::new(1)];
     let mut proxy = Proxy::new(ends[1].rail.addresses()[0], cut);
@@ -264,7 +266,7 @@ fn transfer(cut: Option<Cut>) -> ([usize; 2], usize) {
             return (proxy.carried, ends.iter().map(|end| end.again).sum());
         }
         if ends.iter().all(sent) {
-            // Nothing more to do: what is owed is told.
+            // All packets have come; arming sends the acknowledgements still owed.
             for end in &mut ends {
                 end.rail.arm();
             }

@@ -1,4 +1,4 @@
-//! The end of a rank that has finished: to its peers it is no loss of a connection.
+//! The end of a rank that has finished: its peers do not take it for a loss of the connection.
 
 use canele_rail::Network;
 use canele_rail::tcp::Tcp;
@@ -7,7 +7,7 @@ use canele_rail::{Rail, Recoverable};
 use super::traffic::{TO_0, TO_1, receive, send};
 use super::{pair, until};
 
-/// Both ends exchange acknowledgements until nothing is kept.
+/// Exchanges acknowledgements until neither end keeps a packet.
 fn settle(a: &mut Tcp, b: &mut Tcp) {
     until(|| {
         for rail in [&mut *a, &mut *b] {
@@ -18,7 +18,7 @@ fn settle(a: &mut Tcp, b: &mut Tcp) {
     });
 }
 
-/// What a rail says of its link once that carries nothing more.
+/// Waits until a rail reports the loss of its link, and returns the report.
 fn lost(rail: &mut Tcp) -> canele_rail::Lost {
     let mut lost = None;
     until(|| {

@@ -1,4 +1,4 @@
-//! Peers that lie, and strangers that knock.
+//! Peers that lie, and connections of strangers.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -16,7 +16,7 @@ use super::{LOCALHOST, RAIL, are_linked, credentials, introduce, member, open, s
 
 const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
 
-/// A connection to rank 1 whose handshake as rank 0 was made by hand.
+/// Connects to rank 1 and makes the handshake of rank 0 by hand.
 fn by_hand(b: &mut Tcp) -> TcpStream {
     let credentials = credentials(member(0, 2), RAIL);
     let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
@@ -109,13 +109,13 @@ fn garbage_is_dropped_and_silence_ends_with_the_timeout() {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What an attacker does with its connections.
+/// The behaviour of an attacker's connections.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Hostile {
     Silent,
-    /// It says the first bytes of a hello.
+    /// Sends the first bytes of a hello.
     Half,
-    /// It repeats the first flight of a peer, which it has heard.
+    /// Repeats the first flight of a peer, which the attacker has overheard.
     Repeating,
 }
 
@@ -127,13 +127,14 @@ impl Hostile {
             Self::Half => 50,
             Self::Repeating => flight.len(),
         };
-        // It may have been evicted by then.
+        // The connection may be evicted by now.
         let _ = stream.write_all(&flight[..bytes]);
         stream
     }
 }
 
-/// The clock stands: no connection ever times out. New ones come in each step, from the address of the peer.
+/// The clock stands still, so no connection times out. New ones come in each step, from the address of the
+/// peer.
 #[test]
 fn a_peer_connects_among_any_number_of_strangers() {
     let credentials = credentials(member(0, 2), RAIL);
@@ -146,16 +147,16 @@ fn a_peer_connects_among_any_number_of_strangers() {
         let mut opened = 0;
         until(|| {
             if a.link(Rank(1)).is_none() && b.link(Rank(0)).is_none() {
-                // One that was evicted tries again.
+                // An evicted peer tries again.
                 opened += u32::from(a.take_failure().is_some());
                 a.connect(Rank(1));
             }
-            // As many as there are places.
+            // Each step brings four new connections: one for each place of a stranger.
             strangers.extend((0..4).map(|_| hostile.connect(address, &flight)));
             strangers.drain(..4);
             let _ = a.arm();
             let _ = b.arm();
-            // Those that repeat a flight which they have overheard show the key, as the peer does.
+            // Connections that repeat an overheard flight show the key, like the peer does.
             let most = if hostile == Hostile::Repeating { 16 * 4 + 4 } else { 1 + 4 };
             assert!(b.unproven().0 <= most, "{hostile:?}: {:?}", b.unproven());
             are_linked(&a, &b)
@@ -201,7 +202,7 @@ fn a_stranger_that_trickles_is_dropped() {
         b.progress_connections(0);
         let dropped = b.unproven().1 == 1;
         if !dropped && b.unproven().0 == 1 {
-            // Each byte has come before the next leaves, so that each is a look of its own.
+            // Each byte arrives before the next is sent, so each is read on its own.
             let _ = stream.write_all(bytes.next().expect("it is dropped before it has said so much"));
             let mut came = [PollFd::from_borrowed_fd(b.descriptor().unwrap(), PollFlags::IN)];
             poll(&mut came, Some(&Timespec { tv_sec: 60, tv_nsec: 0 })).unwrap();

@@ -13,12 +13,13 @@ use super::{Local, RAIL, until};
 const LINKS: u32 = 40;
 const PASSES: u64 = 100;
 
-/// So many passes behind the last packet still ask the system, and a few more here for what the making of links left.
+/// Passes after the last packet that still ask the system, and a few more for the packets that made the
+/// links.
 const LIVELY: u64 = 300;
-/// An idle rail asks no sooner again.
+/// The time for which an idle rail does not ask the system again.
 const PERIOD: Duration = Duration::from_micros(2);
 
-/// A pass as the layer above makes it; gives the tags that came, by peer.
+/// Makes one pass like the layer above. Returns the tags of received packets, by peer.
 fn pass(rail: &mut Tcp) -> Vec<(Rank, u32)> {
     let mut came = Vec::new();
     rail.begin_pass();
@@ -66,7 +67,7 @@ fn a_pass_asks_once_for_all_links_and_finds_each_that_speaks() {
     (1..=LINKS as usize).for_each(|peer| local.connect(peer, 0));
     let mut rails: Vec<_> = local.0.into_iter().flatten().collect();
     let (hub, others) = rails.split_first_mut().unwrap();
-    // What the making of links left.
+    // These passes read the packets that the making of links left.
     (0..PASSES).for_each(|_| assert!(pass(hub).is_empty()));
     let before = hub.system_calls();
     (0..PASSES).for_each(|_| assert!(pass(hub).is_empty()));

@@ -1,4 +1,4 @@
-//! The TCP driver passes the suite, meets whom it should and no other, and tells of whom it lost.
+//! The TCP driver passes the suite, meets its peers and no other process, and reports lost peers.
 
 mod chance;
 mod cut;
@@ -21,14 +21,14 @@ use canele_sys::ids::{LinkId, Rank};
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The number of the rail: links carry it.
 const RAIL: u8 = 3;
-/// Attempts after which something will never happen; each sleeps for a moment if nothing comes.
+/// Attempts after which an event is taken never to happen. Each one sleeps for a moment if nothing has come.
 const MANY: usize = 20_000;
 
 fn member(me: u32, ranks: u32) -> Member {
     Member { me: Rank(me), ranks, job: 77, key: [3; 32] }
 }
 
-/// What a rank of [`small`] limits proves in a handshake.
+/// Returns what a rank with the limits of [`small`] proves in a handshake.
 fn credentials(member: Member, rail: u8) -> Credentials {
     let Member { me, ranks, job, key } = member;
     Credentials { me, rail, ranks, job, key, cells: 16, payload: 1024, sockets: SocketNames::default() }
@@ -55,7 +55,7 @@ fn until(mut look: impl FnMut() -> bool) {
     panic!("it never happens");
 }
 
-/// Tells two rails of each other's addresses.
+/// Introduces two rails to each other by their addresses.
 fn introduce(a: &mut Tcp, b: &mut Tcp) {
     a.introduce(rank(b), &b.own_address());
     b.introduce(rank(a), &a.own_address());
@@ -65,12 +65,12 @@ fn rank(rail: &Tcp) -> Rank {
     rail.me()
 }
 
-/// Both see the link.
+/// Returns true if both rails see the link.
 fn are_linked(a: &Tcp, b: &Tcp) -> bool {
     a.link(rank(b)).is_some() && b.link(rank(a)).is_some()
 }
 
-/// Ranks 0 and 1, linked.
+/// Returns ranks 0 and 1, linked.
 fn pair() -> [Tcp; 2] {
     let mut local = Local::<false>::new(2);
     local.connect(0, 1);
@@ -78,7 +78,7 @@ fn pair() -> [Tcp; 2] {
     std::array::from_fn(|_| rails.next().expect("two"))
 }
 
-/// The same, of other limits.
+/// Returns ranks 0 and 1, linked, with these limits.
 fn pair_of(limits: TcpLimits) -> [Tcp; 2] {
     let [mut a, mut b] = [0, 1].map(|me| Tcp::listen(RAIL, member(me, 2), &[LOCALHOST], limits).unwrap());
     introduce(&mut a, &mut b);
@@ -91,11 +91,11 @@ fn pair_of(limits: TcpLimits) -> [Tcp; 2] {
     [a, b]
 }
 
-/// All ranks in one process, introduced to each other, over the addresses of one kind or the other.
+/// All ranks in one process, introduced to each other, over IPv6 if `NEWER`, else over IPv4.
 struct Local<const NEWER: bool>(Vec<Option<Tcp>>);
 
 impl<const NEWER: bool> Local<NEWER> {
-    /// Whether all that has left is there, at both ends of a link.
+    /// Returns true if both ends of a link have received and acknowledged all packets.
     fn is_quiet(&self, a: usize, b: usize) -> bool {
         let progress = |at: usize, of: usize| {
             self.0[at].as_ref().and_then(|rail| rail.progress(LinkId::new(RAIL, Rank(of as u32))))
@@ -107,7 +107,7 @@ impl<const NEWER: bool> Local<NEWER> {
 
 impl<const NEWER: bool> Harness for Local<NEWER> {
     type Rail = Tcp;
-    /// Numbers start close to their wrap, and memory turns every few packets.
+    /// Sequence numbers start close to their wrap, and ring memory wraps every few packets.
     const WRAPPED: u64 = 50_000;
 
     fn new(ranks: usize) -> Self {

@@ -1,4 +1,4 @@
-//! Who meets whom, and who does not.
+//! Ranks that must meet, and processes that must not.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -77,7 +77,7 @@ fn two_that_connect_at_once_have_one_link_and_lose_nothing() {
 
 #[test]
 fn the_connection_that_can_be_made_is_used() {
-    // The lower rank's would be preferred, but leads nowhere.
+    // The lower rank's connection would be preferred, but leads nowhere.
     let [mut a, mut b] = [open(0, 2), open(1, 2)];
     introduce(&mut a, &mut b);
     a.introduce(Rank(1), &encode_address(&[deserted()]));
@@ -168,7 +168,7 @@ fn a_newer_connection_waits_until_the_older_one_is_buried() {
     b.introduce(Rank(0), &a.own_address());
     let mut last = 0;
     for n in 0..20 {
-        // Either dials, and the other has not looked at the old connection.
+        // One of the two dials, and the other has not looked at the old connection.
         let (dialler, other) = if n % 3 == 0 { (&mut b, &mut a) } else { (&mut a, &mut b) };
         let [to, back] = [&*other, &*dialler].map(|rail| LinkId::new(RAIL, rank(rail)));
         let ours = dialler.close_link(to).unwrap();

@@ -11,7 +11,7 @@ use super::{RAIL, pair_of, until};
 const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
 const TO_1: LinkId = LinkId::new(RAIL, Rank(1));
 
-/// Moves all of a buffer in pieces of the largest size and gives how many bytes landed.
+/// Moves a whole buffer in pieces of the largest size, and returns the bytes that arrived.
 fn transfer([a, b]: &mut [Tcp; 2], from: &mut OutBuffer, into: &mut InBuffer) -> usize {
     let (len, most) = (from.len(), a.caps(TO_1).max_bulk);
     let (mut sent, mut come, mut direct_bytes) = (0, 0, 0);
@@ -125,7 +125,7 @@ fn posted_memory_is_held_until_all_has_left_and_no_longer() {
     let sent = bytes(most);
     scope(|s| {
         let mut out = s.lend(&sent);
-        // Until the system takes one in part only, or the link is full.
+        // Sends until the system takes only a part of a packet, or the link is full.
         while !out.is_shared() {
             a.begin_pass();
             if a.post_share(TO_1, Header::default(), || out.share(0, most), most).is_err() {

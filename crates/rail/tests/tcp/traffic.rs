@@ -1,4 +1,4 @@
-//! What leaves when, what wakes a sleeper, and what becomes of a link whose peer is gone.
+//! Order and time of sending, wake-ups of sleepers, and links whose peer is gone.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ fn a_rank_that_sleeps_has_acknowledged_everything() {
     });
 }
 
-/// Looks until `look` gives something, asleep in between.
+/// Repeats `look` until it returns a value, and sleeps in between.
 fn asleep<T>(rail: &mut Tcp, mut look: impl FnMut(&mut Tcp) -> Option<T>) -> T {
     for _ in 0..10_000 {
         if let Some(found) = look(rail) {
@@ -215,7 +215,7 @@ fn writing_to_a_peer_that_is_gone_kills_no_process_and_is_told() {
     drop(b);
 }
 
-/// Ends of a link with a packet each way, one of which was not read.
+/// Returns the ends of a link with a packet each way, one of which was not read.
 fn drained_with_unread() -> [Tcp; 2] {
     let [mut a, mut b] = pair();
     assert!(a.is_drained() && send(&mut b, TO_0, 7));
@@ -256,7 +256,7 @@ fn what_the_system_holds_is_not_drained() {
     until(|| b.poll(TO_0).unwrap().is_some_and(|packet| packet.bulk.len() == most));
 }
 
-/// Whether the descriptor of a rail is ready.
+/// Returns true if the descriptor of a rail is ready.
 fn is_ready(rail: &Tcp) -> bool {
     let mut descriptors = [PollFd::from_borrowed_fd(rail.descriptor().unwrap(), PollFlags::IN)];
     poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0

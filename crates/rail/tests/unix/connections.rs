@@ -1,8 +1,10 @@
-//! How links come about: attempts of this rank, and connections of others, until both ends have proven that they have the job's key.
+//! The making of links: attempts of this rank and connections of other ranks, until both ends have proven the
+//! job's key.
 //!
-//! The proofs are those of [`canele_rail::tcp::handshake`], one flight in one packet. They are bound to the names of the two sockets, which the
-//! kernel tells each end: who passes on the proofs of two ranks sits between sockets of other names, and convinces neither. Names are
-//! those of one network namespace: between two of them a relay could take both names.
+//! The proofs are those of [`canele_rail::tcp::handshake`], one flight in one packet. They are bound to the
+//! names of the two sockets, which the kernel tells each end. A relay between two ranks has sockets with
+//! other names, so it convinces neither. Names belong to one network namespace: between two namespaces a
+//! relay could use both names.
 
 use std::os::fd::OwnedFd;
 
@@ -16,13 +18,13 @@ use super::link::{Limits, Link};
 use super::rail::{CONNECTIONS, Unix};
 use super::socket;
 
-/// How long an attempt may last, and a connection may be unproven.
+/// The longest time for an attempt, and for an accepted connection to prove itself.
 pub const TIMEOUT_NS: u64 = 10_000_000_000;
-/// How long nothing is accepted when the system has no descriptor left.
+/// The pause of accepting while the system has no descriptor left.
 const PAUSE_NS: u64 = 100_000_000;
-/// Accepted connections that have not proven themselves; one more takes the place of one that shows no key.
+/// Accepted connections that have not proven themselves. A further one replaces one that shows no key.
 pub const UNPROVEN: usize = 16;
-/// Connections that are accepted in one step.
+/// The most connections accepted in one step.
 const AT_ONCE: usize = 64;
 
 /// An attempt to reach a peer.
@@ -49,7 +51,7 @@ pub struct Accepted {
     there: Vec<u8>,
     handshake: Handshake,
     pub deadline_ns: u64,
-    /// Why this rank's own attempt to the peer failed, which this connection stands for.
+    /// The reason why this rank's own attempt to the peer failed; this connection replaces it.
     failure: Option<String>,
 }
 
@@ -66,7 +68,7 @@ fn credentials(rail: u8, member: &Member, limits: Limits, listener: &[u8], initi
     Credentials { me, rail, ranks, job, key, cells, payload: payload as u32, sockets }
 }
 
-/// Sends and receives what the handshake has and wants now.
+/// Sends and receives the bytes that the handshake has and wants now.
 fn pump(socket: &OwnedFd, handshake: &mut Handshake) -> Result<(), String> {
     loop {
         let flight = handshake.to_send().to_vec();
@@ -87,7 +89,7 @@ fn pump(socket: &OwnedFd, handshake: &mut Handshake) -> Result<(), String> {
             Ok(len) if len == wanted => {
                 let handled = handshake.handle(&buffer[..len]);
                 if handled.is_err() {
-                    // The other end learns why, if it can.
+                    // The other end learns the reason, if it can.
                     let _ = socket::send_packet(socket, &[handshake.to_send()]);
                 }
                 handled.map_err(|why| why.to_string())?;
@@ -97,7 +99,8 @@ fn pump(socket: &OwnedFd, handshake: &mut Handshake) -> Result<(), String> {
     }
 }
 
-/// Drops the oldest unproven connection whose other end shows no key in what it has said so far; if all do, the oldest of them.
+/// Drops the oldest unproven connection that has shown no key so far; if all have shown it, the oldest of
+/// them.
 fn evict(accepted: &mut Vec<Accepted>) {
     let shows_none = |Accepted { socket, handshake, .. }: &mut Accepted| {
         !handshake.shows_key() && (pump(socket, handshake).is_err() || !handshake.shows_key())
@@ -109,17 +112,17 @@ fn evict(accepted: &mut Vec<Accepted>) {
 }
 
 impl Unix {
-    /// The job of a peer, if it is another one.
+    /// Returns the job of a peer, if it is another one.
     pub fn among(&self, peer: Rank) -> Option<OtherRanks> {
         self.others.iter().find(|others| others.theirs(peer).is_some()).copied()
     }
 
-    /// Whether the peer's attempt is used rather than this rank's, when both connect.
+    /// Returns true if the peer's attempt is used rather than this rank's when both connect.
     fn yields_to(&self, peer: Rank) -> bool {
         self.among(peer).map_or(peer < self.member.me, |others| others.theirs < others.job)
     }
 
-    /// Ends an attempt, and says nothing more of it.
+    /// Ends an attempt without any report.
     pub fn end_attempt(&mut self, peer: Rank) {
         self.attempts.remove(&peer);
         let of_peer =
@@ -243,7 +246,7 @@ impl Unix {
                 continue;
             }
             if let Some(peer) = accepted.handshake.undecided().filter(|_| !was_proven) {
-                // The newest attempt of a peer is the one that it still wants.
+                // Only the newest attempt of a peer is still wanted.
                 let is_older = |other: &mut Accepted| other.handshake.undecided() == Some(peer);
                 let older = self.accepted.extract_if(.., is_older);
                 accepted.failure = older.filter_map(|older| older.failure).last();
@@ -260,7 +263,7 @@ impl Unix {
         !self.links.contains_key(&peer) && (!self.attempts.contains_key(&peer) || self.yields_to(peer))
     }
 
-    /// Whether a peer waits that can be accepted now.
+    /// Returns true if a connection of a peer waits that can be accepted now.
     pub fn has_acceptable(&self) -> bool {
         self.accepted
             .iter()

@@ -1,10 +1,10 @@
-//! What travels in one packet of the socket: a head of 28 bytes, the bytes beside it, and the bulk.
+//! The contents of one packet of the socket: a head of 28 bytes, the bytes beside it, and the bulk.
 //!
 //! ```text
 //!   sort │ kind │ inline length │ 0 │ bulk u32 │ flow │ tag │ sequence │ number │ released │ inline … │ bulk …
 //! ```
-//! `number` counts the packets of a link; `released` says how many of the other direction have given their room back. A frame of another sort
-//! than [`Sort::Packet`] is a head alone.
+//! `number` counts the packets of a link. `released` counts the released packets of the other direction. A
+//! frame of another sort than [`Sort::Packet`] is a head alone.
 
 use canele_rail::{Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK};
 
@@ -14,7 +14,7 @@ pub const HEAD: usize = 28;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sort {
     Packet,
-    /// Says only what was released.
+    /// Reports only released packets.
     Credit,
     /// The rank has finished.
     End,
@@ -43,7 +43,7 @@ impl Frame {
         head
     }
 
-    /// Reads a frame that is all of `bytes`.
+    /// Reads a frame that fills `bytes`.
     pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
         let Some(head) = bytes.first_chunk::<HEAD>() else {
             return Err(Corrupt(format!("a frame of {} bytes, less than a head", bytes.len())));

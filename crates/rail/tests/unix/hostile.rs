@@ -1,4 +1,4 @@
-//! What processes may say that have no key, and what a peer may say that has it: nothing of it does harm.
+//! Messages of processes without the key, and wrong messages of a peer that has it: none of them does harm.
 
 use std::os::fd::OwnedFd;
 
@@ -16,7 +16,7 @@ use super::{Local, RAIL, SMALL, Unix, open, until};
 
 const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
 
-/// Three ranks, 0 and 1 and 0 and 2 of which have links.
+/// Returns three ranks with links 0–1 and 0–2.
 fn connected() -> Local {
     let mut ranks = Local::new(3);
     ranks.connect(0, 1);
@@ -32,7 +32,8 @@ fn packet(number: u32, bulk: usize) -> Frame {
     Frame { sort: Sort::Packet, header: Header::default(), bulk, number, released: 0 }
 }
 
-/// Sends frames from rank 1 to rank 0 past the link's own rules, and returns the error that ends the link. Packets before it are counted.
+/// Sends frames from rank 1 to rank 0 past the link's own rules. Returns the packets before the error and the
+/// error that ends the link.
 fn after(frames: &[Vec<u8>]) -> (usize, Corrupt) {
     let mut ranks = connected();
     for frame in frames {
@@ -52,7 +53,7 @@ fn after(frames: &[Vec<u8>]) -> (usize, Corrupt) {
     };
     assert!(rail.claim(from_1, 0, Class::Control).is_err() && rail.take_lost().is_none());
     rail.disconnect(from_1);
-    // The link to another rank is as it was.
+    // The link to the other rank is unchanged.
     rail.post_to(2);
     ranks.deliver();
     assert!(ranks.rail(2).poll(TO_0).expect("an honest peer").is_some());
@@ -120,7 +121,7 @@ fn a_peer_that_reads_nothing_is_told_of_room_only_as_often_as_the_system_takes_i
     let from_1 = LinkId::new(RAIL, Rank(1));
     let mut number = 0;
     until(|| {
-        // As many as it had room for if every news of room counted.
+        // Sends as many packets as fit if every report of room counted.
         for _ in 0..SMALL.cells / 4 {
             let frame = packet(number, 0).encode();
             let sent = send_packet(&link(&mut ranks, 1, 0).socket, &[&frame]);
@@ -157,7 +158,7 @@ fn any_bytes_decode_to_what_is_there_or_not_at_all() {
     }
 }
 
-/// Connects rank `a`, which is 0, to `b`, which is 1, and returns why it could not.
+/// Connects rank `a`, which is 0, to `b`, which is 1, and returns why it failed.
 fn fails(a: &mut Unix, mut others: impl FnMut(u64)) -> String {
     a.connect(Rank(1));
     let (mut now_ns, mut failed) = (0, None);
@@ -180,7 +181,7 @@ fn a_rank_without_the_key_meets_no_rank() {
     assert!(stranger.introduce(Rank(1), &rank.own_address()));
     fails(&mut stranger, |now_ns| _ = rank.progress_connections(now_ns));
     assert!(rank.incoming().is_empty() && rank.accepted.is_empty() && rank.take_opened().is_none());
-    // And is not taken for the rank at whose name it listens.
+    // Another rank does not take the stranger for the rank at whose name it listens.
     let mut honest = open(0, 2);
     let member = Member { me: Rank(1), ..member };
     let mut stranger = Unix::listen(RAIL, member, &["canele-test-".into()], SMALL).unwrap();
@@ -278,7 +279,7 @@ fn a_process_that_takes_the_name_of_a_dead_rank_is_not_believed() {
     }
 }
 
-/// Passes packets on, and returns how many.
+/// Passes packets on, and returns their number.
 fn pass_on(from: &OwnedFd, to: &OwnedFd) -> usize {
     let mut buffer = [0; 256];
     let mut count = 0;
@@ -352,7 +353,7 @@ fn what_a_peer_has_sent_comes_though_it_left_something_unread() {
             }
             rail.take_lost().is_some_and(|lost| lost.finished == finishes)
         });
-        // The loss may be told before what came is polled.
+        // The loss may be reported before the last packets are polled.
         packets += usize::from(rail.poll(from_1).expect("an honest peer").is_some());
         assert_eq!(packets, 1, "finishes: {finishes}");
     }

@@ -5,7 +5,7 @@ use canele_sys::ids::Rank;
 
 use super::{RAIL, SMALL, Unix, until};
 
-/// Rank 1 of job 5, where rank 1 of job 6 is rank 5, and that rank, where the former is rank 9.
+/// Returns rank 1 of job 5, which job 6 numbers 9, and rank 1 of job 6, which job 5 numbers 5.
 fn ranks_of_two_jobs(keys: [[u8; 32]; 2]) -> [Unix; 2] {
     let first = OtherRanks { job: 5, theirs: 6, key: keys[0], first: 0, ranks: 2, here: Rank(4) };
     let second = OtherRanks { job: 6, theirs: 5, key: keys[1], first: 0, ranks: 4, here: Rank(8) };
@@ -27,7 +27,7 @@ fn ranks_of_two_jobs_that_connect_to_each_other_have_one_link() {
     let [mut a, mut b] = ranks_of_two_jobs([[9; 32]; 2]);
     let mut opened = [None, None];
     until(|| {
-        // Both decide before either has seen what the other decided.
+        // Both decide before either has seen the other's decision.
         a.accept();
         b.accept();
         a.progress_attempts();

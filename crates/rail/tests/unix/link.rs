@@ -1,7 +1,7 @@
-//! A link: its socket, the room of either direction, and what has come and was not released.
+//! A link: its socket, the room of either direction, and received packets that are not released.
 //!
-//! The sender counts a packet as held until its receiver says that it was released. The receiver counts the same, so that a peer
-//! that sends more than there is room for is found out, and no peer makes this rank keep more.
+//! The sender counts a packet as held until its receiver says that it was released. The receiver counts in
+//! the same way. It finds a peer that sends more than there is room for, and never keeps more than that.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::frame::{Frame, HEAD, Sort};
 use super::socket::{receive_packet, send_packet};
 
-/// How much one direction of a link holds.
+/// The capacity of one direction of a link.
 #[derive(Clone, Copy)]
 pub struct Limits {
     /// Packets.
@@ -24,21 +24,21 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Four packets of the largest bulk are all the room: two of a stream, and two that pass it.
+    /// Returns the largest bulk: four packets of it fill the room, two of a stream and two that pass it.
     pub fn max_bulk(&self) -> usize {
         self.payload / 4
     }
 
-    /// Bytes of the longest frame.
+    /// Returns the bytes of the longest frame.
     pub fn max_frame(&self) -> usize {
         HEAD + MAX_INLINE + self.max_bulk()
     }
 }
 
-/// Why nothing more comes.
+/// The reason why a link receives no more packets.
 #[derive(Clone)]
 pub enum End {
-    /// The peer's bytes cannot be believed.
+    /// The peer has sent impossible bytes.
     Corrupt(Corrupt),
     /// The peer has finished, or its process has ended.
     Lost { why: String, finished: bool },
@@ -53,11 +53,11 @@ pub struct Link {
     pub sent: u64,
     pub received: u64,
     pub end: Option<End>,
-    /// The owner was told of the loss.
+    /// True if the owner knows of the loss.
     pub is_reported: bool,
     limits: Limits,
 
-    /// What is being filled: [`MAX_INLINE`] bytes, then the bulk.
+    /// The packet being filled: [`MAX_INLINE`] bytes, then the bulk.
     staging: Vec<u8>,
     claimed: Option<usize>,
     next_number: u32,
@@ -73,7 +73,7 @@ pub struct Link {
     arrived: VecDeque<(Frame, Vec<u8>)>,
     arrived_bulk: usize,
     expected: u32,
-    /// Packets released, and how many of them the peer was told of.
+    /// Counts released packets, and those of them that the peer knows of.
     released: u32,
     told: u32,
     owed_bulk: usize,
@@ -110,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Bytes of bulk that the peer has not released.
+    /// Returns the bytes of bulk that the peer has not released.
     pub fn under_way(&self) -> usize {
         self.unreleased_bulk
     }
@@ -127,12 +127,12 @@ impl Link {
         !self.arrived.is_empty() || matches!(self.end, Some(End::Corrupt(_)))
     }
 
-    /// Packets sent, and packets of the peer that have come, for tests.
+    /// Returns the packets sent and the packets received from the peer, for tests.
     pub fn counters(&self) -> (u32, u32) {
         (self.next_number, self.expected)
     }
 
-    /// Takes the news that room came after a claim was refused.
+    /// Returns true once if room has come after a claim was refused.
     pub fn take_room(&mut self) -> bool {
         std::mem::take(&mut self.room_came)
     }
@@ -167,7 +167,7 @@ impl Link {
         self.staging = staging;
     }
 
-    /// Makes a frame, which tells the peer of all that was released.
+    /// Makes a frame, which reports all released packets to the peer.
     fn frame(&mut self, sort: Sort, header: Header, bulk: usize) -> Frame {
         (self.told, self.owed_bulk) = (self.released, 0);
         Frame { sort, header, bulk, number: self.next_number, released: self.released }
@@ -179,7 +179,8 @@ impl Link {
         }
     }
 
-    /// Returns false if the system takes nothing now. The end of a connection is found by reading, after all that came before.
+    /// Returns false if the system takes nothing now. Reading finds the end of a connection, after all
+    /// packets before it.
     fn try_send(&mut self, parts: &[&[u8]]) -> bool {
         match send_packet(&self.socket, parts) {
             Ok(()) => self.sent += parts.iter().map(|part| part.len() as u64).sum::<u64>(),
@@ -193,7 +194,7 @@ impl Link {
         true
     }
 
-    /// Sends what waits, in order. Returns whether nothing waits any more.
+    /// Sends waiting frames in order. Returns true if none is left.
     pub fn send_waiting(&mut self) -> bool {
         while let Some(frame) = self.waiting.pop_front() {
             if !self.try_send(&[&frame]) {
@@ -204,11 +205,13 @@ impl Link {
         true
     }
 
-    /// Tells the peer what was released: if it is a quarter of the room, or, with `all`, if it is anything. Returns whether it did.
+    /// Reports released packets to the peer, if they are a quarter of the room or `all` is set. Returns true
+    /// if it sent a report.
     pub fn send_credit(&mut self, all: bool) -> bool {
         let owed = self.released.wrapping_sub(self.told);
         let much = owed >= self.limits.cells / 4 || self.owed_bulk >= self.limits.payload / 4;
-        // News that the system has not taken is not told again: a peer that reads nothing gets no more room.
+        // A report that the system has not taken is not repeated: a peer that reads nothing gets no more
+        // room.
         let is_told_in_vain = self.has_waiting();
         if self.end.is_some() || self.has_finished || is_told_in_vain || owed == 0 || !(all || much) {
             return false;
@@ -218,7 +221,7 @@ impl Link {
         true
     }
 
-    /// Tells the peer that nothing more comes.
+    /// Tells the peer that no packet follows.
     pub fn finish(&mut self) {
         if self.end.is_none() && !self.has_finished {
             let frame = self.frame(Sort::End, Header::default(), 0);
@@ -227,17 +230,18 @@ impl Link {
         }
     }
 
-    /// Takes what has come from the socket, at most what an honest peer can have sent. Returns whether anything has.
+    /// Reads packets from the socket, at most as many as an honest peer can have sent. Returns true if any
+    /// came.
     pub fn read(&mut self, buffer: &mut [u8]) -> bool {
         let before = self.received;
-        // Each released packet is told of once at most, so there are no more frames of credit than packets.
+        // Each released packet is reported at most once, so there are no more frames of credit than packets.
         for _ in 0..2 * self.limits.cells + 1 {
             if self.end.is_some() {
                 break;
             }
             let lost = match receive_packet(&self.socket, buffer) {
                 Err(Errno::AGAIN | Errno::INTR) => break,
-                // Told once, before what came, if the peer has left something unread; the end follows.
+                // Reported once, before the packets, if the peer has left bytes unread; the end follows.
                 Err(Errno::CONNRESET) => continue,
                 Err(why) => format!("the connection broke: {why}"),
                 Ok(0) => "its process has closed the connection".into(),

@@ -1,5 +1,5 @@
-//! A driver over Unix-domain sockets, written by following `docs/drivers.md`: it is in tests alone, and shows what the smallest driver
-//! with a control path has.
+//! A driver over Unix-domain sockets, written by following `docs/drivers.md`. It exists for tests alone, and
+//! shows the smallest driver with a control path.
 //!
 //! - `frame`: the bytes of a packet, and how they are checked.
 //! - `socket`: the system calls.
@@ -26,7 +26,7 @@ use rail::Unix;
 
 /// The number of the rail: links carry it.
 const RAIL: u8 = 3;
-/// Attempts after which something will never happen; each sleeps for a moment if nothing comes.
+/// Attempts after which an event is taken never to happen. Each one sleeps for a moment if nothing has come.
 const MANY: usize = 20_000;
 
 const SMALL: Limits = Limits { cells: 16, payload: 1024 };
@@ -53,7 +53,7 @@ fn until(mut look: impl FnMut() -> bool) {
 struct Local(Vec<Option<Unix>>);
 
 impl Local {
-    /// Whether all that has left one rank is at the other.
+    /// Returns true if all packets that one rank has sent are at the other.
     fn has_arrived(&self, from: usize, to: usize) -> bool {
         let counters = |at: usize, of: usize| {
             let rail = self.0[at].as_ref()?;
@@ -70,7 +70,7 @@ impl Local {
 
 impl Harness for Local {
     type Rail = Unix;
-    /// Numbers of 32 bits are counted, and no memory turns.
+    /// Sequence numbers have 32 bits, and no ring memory wraps.
     const WRAPPED: u64 = 20_000;
 
     fn new(ranks: usize) -> Self {
@@ -100,7 +100,7 @@ impl Harness for Local {
 
     fn deliver(&mut self) {
         let ranks = self.0.len();
-        // Credit is on its way at once, and all that was sent is there when its number has come.
+        // Credit is sent at once; the counters show when all packets have arrived.
         until(|| {
             self.0.iter_mut().flatten().for_each(|rail| _ = rail.flush());
             self.0.iter_mut().flatten().for_each(|rail| _ = rail.fetch());

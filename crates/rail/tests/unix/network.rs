@@ -1,4 +1,4 @@
-//! The control path, and opening a rail. A port of this network is what the names of its sockets begin with.
+//! The control path, and opening a rail. In this network a port is the beginning of its sockets' names.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -16,13 +16,13 @@ use super::link::Limits;
 use super::rail::{CONNECTIONS, Unix};
 use super::socket;
 
-/// How long an attempt waits before it tries a full queue again.
+/// The time before an attempt tries a full queue again.
 const RETRY: Duration = Duration::from_millis(10);
-/// Connections that the kernel keeps for a listener.
+/// Connections that the kernel queues for a listener.
 const BACKLOG: i32 = 128;
 
 impl Unix {
-    /// Opens a rail with room of its own. It listens at the first port that can be used.
+    /// Opens a rail with these limits. It listens at the first port that can be used.
     pub fn listen(number: u8, member: Member, ports: &[String], limits: Limits) -> Result<Self, OpenError> {
         let mut rail = Self::new(number, member, limits)?;
         for port in ports {

@@ -15,9 +15,10 @@ use canele_sys::poller::{Interest, Poller, Ready};
 use super::connections::{Accepted, Attempt};
 use super::link::{End, Limits, Link};
 
-/// The token of the link to rank 0; the others follow it. All other tokens are of connections that are being made.
+/// The token of the link to rank 0; the other links follow it. All other tokens belong to connections that
+/// are being made.
 pub const LINKS: u64 = 1 << 32;
-/// The token of everything else.
+/// The token of all other descriptors.
 pub const CONNECTIONS: u64 = 0;
 
 /// A rail over packets of Unix-domain sockets.
@@ -28,14 +29,14 @@ pub struct Unix {
     pub limits: Limits,
     pub caps: Caps,
     pub poller: Poller,
-    /// Where this rank listens: the socket and its name.
+    /// The listening socket of this rank and its name.
     pub listener: Option<(OwnedFd, Vec<u8>)>,
     pub listener_interest: Interest,
-    /// Nothing is accepted until then, because the system has no descriptor left.
+    /// Accepting pauses until then, because the system has no descriptor left.
     pub pause_until_ns: Option<u64>,
     pub refused: Option<OpenError>,
     pub introduced: BTreeMap<Rank, Vec<u8>>,
-    /// The largest generation of a link to each peer, or number of an attempt, that this rank knows.
+    /// The largest generation of a link, or number of an attempt, that this rank knows of each peer.
     pub generations: BTreeMap<Rank, u32>,
     pub attempts: BTreeMap<Rank, Attempt>,
     pub accepted: Vec<Accepted>,
@@ -111,11 +112,12 @@ impl Unix {
         self.incoming = self.links.keys().map(|peer| LinkId::new(self.number, *peer)).collect();
     }
 
-    /// Takes what has come on all links, and sends what the system did not take before. Returns whether anything has come.
+    /// Receives packets on all links, and sends frames that the system did not take before. Returns true if
+    /// any packet came.
     pub fn fetch(&mut self) -> bool {
         let (links, buffer, mut has_events) = (&mut self.links, &mut self.buffer, self.has_events);
         let mut any = false;
-        // What a call does not report comes with the next one, because a descriptor is reported as long as it is ready.
+        // The next call reports the rest, because a descriptor is reported as long as it is ready.
         self.poller.wait(Some(Duration::ZERO), |found| match found.token.checked_sub(LINKS) {
             Some(peer) => {
                 let link = links.get_mut(&Rank(peer as u32));
@@ -127,7 +129,8 @@ impl Unix {
         any
     }
 
-    /// Sends what waits and watches each link for what it needs. Returns whether anything that waited has left.
+    /// Sends waiting frames and watches each link for the events that it needs. Returns true if any frame has
+    /// left.
     fn settle_links(&mut self, all_credit: bool) -> bool {
         let mut any = false;
         for (peer, link) in &mut self.links {
@@ -136,7 +139,7 @@ impl Unix {
             any |= link.sent > sent;
             any |= link.send_credit(all_credit);
             let ready = if link.has_waiting() { Ready::IN | Ready::OUT } else { Ready::IN };
-            // An end would be reported for ever.
+            // The poller would report the end of a link in every call.
             let wanted = link.end.is_none().then_some(ready);
             let token = LINKS + u64::from(peer.0);
             // A socket that the poller has no memory for is still read in each pass that polls its link.

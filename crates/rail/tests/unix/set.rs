@@ -9,7 +9,7 @@ use canele_sys::tunables::Tunables;
 
 use super::{MANY, Unix, until};
 
-/// How long a rank sleeps that is not woken.
+/// The longest sleep of a rank that no event wakes.
 const AT_MOST: Duration = Duration::from_secs(60);
 
 fn open(me: u32, ports: &[&str]) -> Set<Unix> {
@@ -22,7 +22,7 @@ fn open(me: u32, ports: &[&str]) -> Set<Unix> {
     set
 }
 
-/// Tells both ranks of each other's addresses.
+/// Returns two ranks that know each other's addresses.
 fn introduced(ports: &[&str]) -> [Set<Unix>; 2] {
     let mut sets = [0, 1].map(|me| open(me, ports));
     for (at, of) in [(0, 1), (1, 0)] {

@@ -45,20 +45,20 @@ pub fn accept(listener: &OwnedFd) -> Result<(OwnedFd, Option<Vec<u8>>), Errno> {
     Ok((socket, name))
 }
 
-/// Sends one packet that is put together from parts: all of it or nothing.
+/// Sends one packet put together from parts: all of it or nothing.
 pub fn send_packet(socket: impl AsFd, parts: &[&[u8]]) -> Result<(), Errno> {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let parts: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
     sendmsg(socket, &parts, &mut SendAncillaryBuffer::default(), flags).map(drop)
 }
 
-/// Receives one packet and returns its length, which is more than `into` has if the packet was cut. 0 is the end: an empty packet of a
-/// hostile peer cannot be told apart from it, and ends the connection as well.
+/// Receives one packet and returns its length, which is larger than `into` if the packet was cut. 0 is the
+/// end: an empty packet of a hostile peer looks equal, and ends the connection as well.
 pub fn receive_packet(socket: impl AsFd, into: &mut [u8]) -> Result<usize, Errno> {
     recv(socket, into, RecvFlags::DONTWAIT | RecvFlags::TRUNC).map(|(_, len)| len)
 }
 
-/// Returns whether the other end has closed the connection, or has sent something.
+/// Returns true if the other end has closed the connection, or has sent bytes.
 pub fn has_stirred(socket: impl AsFd) -> bool {
     let mut byte = [0; 1];
     recv(socket, &mut byte, RecvFlags::DONTWAIT | RecvFlags::PEEK) != Err(Errno::AGAIN)

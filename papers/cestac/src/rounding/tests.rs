@@ -57,7 +57,7 @@ impl Natural {
     }
 }
 
-/// The magnitude of a finite number in units of 2^-1074.
+/// Returns the magnitude of a finite number in units of 2^-1074.
 fn magnitude(value: f64) -> Natural {
     let bits = value.to_bits();
     let (biased, fraction) = ((bits >> 52 & 0x7ff) as usize, bits & ((1 << 52) - 1));
@@ -89,13 +89,14 @@ fn compare_products(x: f64, y: f64, z: f64, w: f64) -> Ordering {
     }
 }
 
-/// Directions of which a bit for each sample decides, from the least significant one on.
+/// Returns directions; a bit for each sample decides, from the least significant one on.
 fn directions<const N: usize>(up: u64, instructions: Instructions) -> Directions<N> {
     let [first, ..] = Directions::eight(up << FIRST_BIT, Some(instructions));
     first
 }
 
-/// Both results that an operation can have, the lower one first. All instructions that the processor has agree.
+/// Returns both possible results of an operation, the lower one first, and checks that all instructions of
+/// the processor agree.
 fn both<F: Float>(operation: impl Fn(Directions<2>) -> [F; 2]) -> [F; 2] {
     let bits = |values: [F; 2]| values.map(|value| value.to_f64().to_bits());
     let mut agreed: Option<[F; 2]> = None;
@@ -108,14 +109,15 @@ fn both<F: Float>(operation: impl Fn(Directions<2>) -> [F; 2]) -> [F; 2] {
     agreed.expect("each processor has portable instructions")
 }
 
-/// Both results of an operation of `Float`.
+/// Returns both results of an operation of `Float`.
 macro_rules! both {
     ($name:ident, $($operand:expr),+) => {
         both(|directions| Float::$name($([$operand; 2],)+ directions))
     };
 }
 
-/// Checks that two results are the directed roundings, the lower one first; `order` orders the exact result and a finite number.
+/// Checks that two results are the directed roundings, the lower one first. `order` compares the exact result
+/// with a finite number.
 fn check(
     results: [f64; 2],
     next: impl Fn(f64) -> f64,
@@ -147,7 +149,7 @@ fn check_single(results: [f32; 2], order: impl Fn(f64) -> Ordering) -> Result<()
     check(results.map(f64::from), |value| (value as f32).next_up().into(), order)
 }
 
-/// Finite numbers of all sizes, with many near the limits and many with short fractions.
+/// Returns finite numbers of all sizes, with many near the limits and many with short fractions.
 fn doubles() -> impl Strategy<Value = f64> {
     let exponents = prop_oneof![0u64..3, 0u64..0x7ff, 1000u64..1046, 60u64..160, 2040u64..0x7ff];
     let fractions =
@@ -187,7 +189,7 @@ proptest! {
 
     #[test]
     fn sums_of_huge_numbers(a in 0u64..1 << 54, b in 0u64..1 << 54, is_near: bool, is_negative: bool) {
-        // Parts of a sum may be too large where the sum itself is not.
+        // Parts of a sum may be too large although the sum is not.
         let a = f64::from_bits(f64::MAX.to_bits() - a);
         let b = f64::from_bits(f64::MAX.to_bits() - if is_near { b & 7 } else { b });
         let b = if is_negative { -b } else { b };
@@ -281,7 +283,7 @@ fn exponent_of(value: f64) -> i32 {
     (value.to_bits() >> 52 & 0x7ff) as i32 - 1023
 }
 
-/// A result that no choice changes, as a number.
+/// Returns a result that no choice of directions changes, as a number.
 fn fixed<F: Float>(results: [F; 2]) -> f64 {
     let [down, up] = results.map(F::to_f64);
     assert!(down.to_bits() == up.to_bits() || down.is_nan() && up.is_nan(), "{down} {up}");

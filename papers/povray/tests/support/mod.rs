@@ -11,27 +11,27 @@ use std::time::{Duration, Instant};
 pub mod launch;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_povray-farm");
-/// Environment variable by which the processes of one test are found.
+/// The environment variable that marks the processes of one test.
 const MARK: &str = "POVRAY_FARM_TEST";
-/// Only a failing test waits so long.
+/// A limit that only a failing test reaches.
 const LONGEST_WAIT: Duration = Duration::from_secs(100);
 
-/// A picture that POV-Ray renders fast.
+/// Options of a picture that POV-Ray renders fast.
 pub const SMALL: [&str; 8] = ["--width", "64", "--height", "48", "--slice-rows", "10", "--antialias", "1"];
 
-/// POV-Ray; where it is missing the answer is none, and in CI a failure.
+/// Returns the path of POV-Ray. Without it it returns none, and fails in CI.
 pub fn povray() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("povray")).find(|file| file.is_file());
     if found.is_none() {
         assert!(std::env::var_os("CI").is_none(), "povray is needed in CI, where .ci/run installs it");
-        // Not captured, unlike what `eprintln!` prints.
+        // Test output of `eprintln!` is captured, this line is not.
         let _ = writeln!(std::io::stderr(), "SKIPPED: there is no povray here");
     }
     found
 }
 
-/// A folder of its own for each test, empty.
+/// An empty folder of one test.
 pub struct Folder {
     pub path: PathBuf,
     name: &'static str,
@@ -49,7 +49,8 @@ impl Folder {
         self.path.join(name).display().to_string()
     }
 
-    /// Puts a shell script in POV-Ray's place. In it `povray` is the real one, and `$FOLDER` this folder.
+    /// Puts a shell script in POV-Ray's place. In the script `povray` is the real program, and `$FOLDER` this
+    /// folder.
     pub fn replace_povray(&self, script: &str) {
         let real = povray().map_or("false".into(), |path| path.display().to_string());
         let text = format!(
@@ -60,7 +61,8 @@ impl Folder {
         std::fs::set_permissions(self.path.join("povray"), PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    /// The farm on so many ranks; 0 without the launcher. Its picture is [`Folder::picture`].
+    /// Returns the command of the farm on so many ranks; 0 is without the launcher. Its picture is
+    /// [`Folder::picture`].
     pub fn command(&self, ranks: usize, options: &[&str], arguments: &[&str]) -> Command {
         let mut command = match ranks {
             0 => Command::new(PROGRAM),
@@ -89,7 +91,8 @@ impl Folder {
         format!("{}-{}", self.name, std::process::id())
     }
 
-    /// Process numbers whose environment has the mark of this test, and of a rank if one is named; their arguments.
+    /// Returns the numbers and arguments of processes that have the mark of this test, and belong to this
+    /// rank if one is named.
     pub fn processes(&self, rank: Option<usize>) -> Vec<(u32, String)> {
         let mut wanted = vec![format!("{MARK}={}", self.mark())];
         wanted.extend(rank.map(|rank| format!("CANELE_RANK={rank}")));
@@ -106,7 +109,7 @@ impl Folder {
         numbers.filter(is_wanted).map(|pid| (pid, text(pid, "cmdline"))).collect()
     }
 
-    /// The process of a rank, once it runs `count` programs whose arguments contain `word`.
+    /// Waits until a rank runs `count` programs whose arguments contain `word`, and returns their numbers.
     pub fn wait_for(&self, rank: usize, word: &str, count: usize) -> Vec<u32> {
         let mut found = Vec::new();
         wait_until(&format!("{count} x {word} of rank {rank}"), || {
@@ -117,7 +120,7 @@ impl Folder {
         found
     }
 
-    /// The number of a rank's own process.
+    /// Returns the number of a rank's own process.
     pub fn pid(&self, rank: usize) -> u32 {
         let all = self.processes(Some(rank)).into_iter();
         let mut own =
@@ -143,7 +146,7 @@ pub fn kill(pid: u32) {
     assert!(status.success(), "kill {pid}");
 }
 
-/// Waits for the end of a job that was started; gives its status and what it has said on standard error.
+/// Waits for the end of a started job; returns its status and its standard error.
 pub fn end(job: Child) -> (Option<i32>, String) {
     let ended = job.wait_with_output().unwrap();
     (ended.status.code(), text(&ended.stderr))

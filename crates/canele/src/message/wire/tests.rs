@@ -3,7 +3,7 @@ use std::sync::OnceLock;
 use super::*;
 use crate::Plain;
 
-/// One pool for all tests, as in a process.
+/// Returns the pool that all tests share, like the one of a process.
 fn pool() -> Arc<Pool> {
     static POOL: OnceLock<Arc<Pool>> = OnceLock::new();
     let start = || Pool::start(Arc::new(canele_engine::Engine::start().unwrap())).unwrap();

@@ -38,7 +38,7 @@ fn trace() -> Trace {
     }
 }
 
-/// The numbers of events, as decode.js reads them.
+/// Returns the numbers of events as decode.js reads them.
 fn numbers(base64: &str) -> Vec<u64> {
     let digit = |digit: u8| match digit {
         b'A'..=b'Z' => digit - b'A',

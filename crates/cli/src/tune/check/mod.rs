@@ -39,19 +39,20 @@ pub enum CheckedPart {
     Collectives,
 }
 
-/// What `canele tune --check` is asked for.
+/// The options of `canele tune --check`.
 #[derive(Debug, clap::Args)]
 pub struct CheckOptions {
-    /// Measure messages and collectives, or one of both, by each protocol and algorithm, beside their estimates; write no profile
+    /// Measure messages and collectives, or one of both, with each protocol and algorithm, beside their
+    /// estimates; write no profile
     #[arg(long, value_enum, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub check: Option<CheckedPart>,
-    /// With --check: ranks of collectives [default: the processors]
+    /// With --check: number of ranks of collectives [default: one for each processor]
     #[arg(long, value_name = "N")]
     ranks: Option<u32>,
-    /// With --check: sizes in bytes, with K or M for 1024 and 1024²
+    /// With --check: sizes in bytes, with K or M for 1024 and 1024², as 8,64K
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = crate::bench::parse_bytes)]
     bytes: Vec<usize>,
-    /// With --check: measure only the protocol or algorithm that is chosen
+    /// With --check: measure only the protocol or algorithm that a job would choose
     #[arg(long)]
     chosen: bool,
     /// With --check: print one JSON object instead of the table

@@ -1,5 +1,6 @@
 //! Lanes: each rank of a host carries its share between hosts, all at once, for data so long that bytes cost
-//! more than packets. All hosts have as many members.
+//! more than packets. All hosts have the same number of members. The *fellows* of a rank are the ranks at its
+//! place on the other hosts.
 
 use super::Levels;
 use super::leaders::spread;

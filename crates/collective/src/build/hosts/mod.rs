@@ -99,7 +99,8 @@ impl<'h> Levels<'h> {
         Seat { forced: self.forced_across, ..self.seat.across(self.host, self.hosts.count()) }
     }
 
-    /// Returns the members at this rank's place on all hosts, by their hosts. All hosts have as many members.
+    /// Returns the members at this rank's place on all hosts, by their hosts. All hosts have the same number
+    /// of members.
     fn fellows(&self) -> impl Iterator<Item = usize> {
         (0..self.hosts.count()).map(|host| self.hosts.members(host)[self.place])
     }

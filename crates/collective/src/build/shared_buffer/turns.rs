@@ -46,7 +46,7 @@ pub(super) fn most(block: usize, blocks: usize, element: usize) -> usize {
     room / element * element
 }
 
-/// Returns the number of turns of a collective; in a reduction to one rank of that by shares.
+/// Returns the number of turns of a collective; for a reduction to one rank, that of the algorithm by shares.
 pub(crate) fn turns_of(shape: Shape, seat: Seat) -> usize {
     let Shape { operation, bytes, element, .. } = shape;
     let ranks = seat.ranks;

@@ -61,7 +61,7 @@ impl Members {
             _ => n * others,
         };
         let own = match shape.operation {
-            // Out of memory ranks copy no faster than all of them together.
+            // From memory, a rank copies no faster than all ranks together.
             _ if self.given_and_gotten() >= LAST_CACHE_BYTES => 0.0,
             Broadcast(_) => bytes,
             Scan | Exscan => 2.0 * n * bytes,

@@ -1,9 +1,9 @@
-//! Agreements on new flows on lanes, in which no rank waits. Members agree on the lanes that all want and
+//! Agreements on new flows on lanes, during which no rank waits. Members agree on the lanes that all want and
 //! have opened, then on a new flow on each of them.
 //!
 //! Owns the progress of each. Their conjunctions are collectives under way on the lane of the parent. The
-//! step after one takes the lock of the new flow's lane, and no thread holds the locks of two. So a thread
-//! without a lock does it, when it looks after lanes and before it sleeps.
+//! step after a conjunction takes the lock of the new flow's lane, and no thread holds the locks of two
+//! lanes. So a thread without a lock does it, when it looks after lanes and before it sleeps.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -121,7 +121,7 @@ impl Engine {
             present: None,
             made: Vec::new(),
         };
-        // Also if this rank can open no further lane.
+        // Waits look after lanes even if this rank can open no further one.
         self.first().lanes.expect_several();
         self.lane_agreements().add(started);
         self.advance_lane_agreements();

@@ -1,11 +1,11 @@
-/* Rank 1 of four ends others with it, and those that it does not end go on. Argument: how. */
+/* Rank 1 of four aborts others with it, and the remaining ranks go on. Argument: the way to abort. */
 #include "../check.h"
 #include <mpi-ext.h>
 #include <unistd.h>
 
 static int rank;
 
-/* What is to be ended does nothing, and is ended all the same. */
+/* Waits for the end by another rank. */
 static void await_end(void)
 {
     for (;;)
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     MPI_Comm half, left = MPI_COMM_WORLD, fewer;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half));
-    /* No rank is in a call that needs those that are about to end. */
+    /* No rank may be in a call that needs a rank which is about to end. */
     for (int n = 1; rank == 1 && n < 4; n++)
         OK(MPI_Recv(&size, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (rank != 1)

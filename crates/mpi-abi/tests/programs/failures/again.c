@@ -1,4 +1,5 @@
-/* More communicators are revoked and freed, one after the other, than the library keeps apart: those that are made afterwards are as new. */
+/* Revokes and frees more communicators, one after the other, than the library remembers apart: later ones are
+   not affected. */
 #include "../check.h"
 #include <mpi-ext.h>
 

@@ -1,4 +1,4 @@
-/* What programs start with whose ranks die at random moments. */
+/* Common start of programs whose ranks die at random moments. */
 #include "../check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static void die(int signal)
     kill(getpid(), SIGKILL);
 }
 
-/* All ranks but one die, each at a moment of its own. */
+/* Chooses a random moment of death for all ranks but one. */
 static void choose_death(unsigned long seed, unsigned within_ms)
 {
     int rank, size;
@@ -36,7 +36,7 @@ static void choose_death(unsigned long seed, unsigned within_ms)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Only what a failure or a revocation explains may fail. */
+/* Returns true for success. Only a failed process or a revocation may explain an error. */
 static int went_well(int code, const char *what)
 {
     int class = MPI_SUCCESS;

@@ -1,6 +1,7 @@
-/* Ranks die at random moments, asynchronously, until one is left. The others compute, check what they get, and go on with those that are left.
- * A program that asks for threads does so in several, each with a communicator of its own.
- * Arguments: a seed, the milliseconds within which they die; or 0, 0 and how many are left of those that the test ends. */
+/* Ranks die at random moments, asynchronously, until one is left. The others compute, check their results,
+ * and go on with the survivors. A program with threads does so in several, each with a communicator of its
+ * own. Arguments: a seed, and the milliseconds within which ranks die; or 0, 0 and the number of survivors of
+ * ranks that the test kills. */
 #include "deaths.h"
 #include <pthread.h>
 
@@ -8,7 +9,7 @@ enum { LONG = 12000, MORE = 20, THREADS = 3 };
 
 static int ranks, last = 1;
 
-/* Messages in a ring, short and long. */
+/* Sends messages around a ring, short and long. */
 static int ring(MPI_Comm comm, int round, int rank, int size)
 {
     static _Thread_local int out[LONG], in[LONG];
@@ -27,7 +28,7 @@ static int ring(MPI_Comm comm, int round, int rank, int size)
     return 1;
 }
 
-/* All ranks send to one, which receives from any. */
+/* Sends from all ranks to one, which receives from any source. */
 static int gather_from_any(MPI_Comm comm, int round, int rank, int size)
 {
     int root = round % size, mine = round + rank, sum = 0;
@@ -44,7 +45,7 @@ static int gather_from_any(MPI_Comm comm, int round, int rank, int size)
     return 1;
 }
 
-/* A duplicate is made meanwhile, and used. */
+/* Makes a duplicate meanwhile, and uses it. */
 static int duplicate(MPI_Comm comm, int round, int rank, int size)
 {
     MPI_Comm made;
@@ -88,7 +89,7 @@ static void *endure(void *of)
     MPI_Comm comm = *(MPI_Comm *)of;
     do {
         int fine = compute(comm, round);
-        /* The others may wait for this rank. */
+        /* The other ranks may wait for this one. */
         if (!fine)
             OK(MPIX_Comm_revoke(comm));
         int all_fine = fine, code = MPIX_Comm_agree(comm, &all_fine);
@@ -126,7 +127,8 @@ int main(int argc, char **argv)
     pthread_t threads[THREADS];
     for (int n = 0; n < others; n++)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]));
-    /* No rank dies while another one still duplicates: all have come here when the first agreement ends. */
+    /* No rank dies while another one still duplicates: all have reached this line when the first agreement
+       ends. */
     int flag = 1;
     went_well(MPIX_Comm_agree(MPI_COMM_WORLD, &flag), "MPIX_Comm_agree");
     if (argc == 3)

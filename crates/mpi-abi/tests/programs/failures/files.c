@@ -1,12 +1,14 @@
-/* Ranks die at random moments amid collective writes, until one is left. The others are told, and go on with a file of those that are left;
- * what calls wrote that went well stays. Arguments: a seed, the milliseconds within which ranks die, a folder. */
+/* Ranks die at random moments during collective writes, until one is left. The survivors get errors, and go
+ * on with a file of their own; data of successful calls stay. Arguments: a seed, the milliseconds within
+ * which ranks die, a folder. */
 #include "deaths.h"
 
-/* Numbers of all ranks in a region of the file; regions, of which each call has its own; numbers of a block. */
+/* Numbers of all ranks in a region of the file; regions, one for each call; numbers of a block; rounds of the
+   last rank. */
 enum { NUMBERS = 120000, REGIONS = 400, BLOCK = 10, ALONE = 3 };
 
 static char path[300];
-/* Regions that this rank knows to be written. */
+/* True for each region that this rank knows to be written. */
 static char written[REGIONS];
 static int data[NUMBERS], back[NUMBERS];
 
@@ -15,7 +17,7 @@ static int number(int region, int at)
     return region * 1000003 + at;
 }
 
-/* This rank's numbers: blocks are dealt to the ranks in turn. */
+/* Fills in this rank's numbers: blocks are dealt to the ranks in turn. */
 static int fill(int region, int rank, int size)
 {
     int count = 0;
@@ -25,7 +27,7 @@ static int fill(int region, int rank, int size)
     return count;
 }
 
-/* Writes and reads regions from one on, until something fails or this rank was long enough alone. */
+/* Writes and reads regions from `*region` on, until a call fails or this rank was alone long enough. */
 static int write_regions(MPI_File fh, MPI_Comm comm, int *region)
 {
     int rank, size;
@@ -58,7 +60,7 @@ static int write_regions(MPI_File fh, MPI_Comm comm, int *region)
     return fine;
 }
 
-/* Writes with the ranks of a communicator; says whether all of them are done. */
+/* Writes with the ranks of a communicator; returns true if all regions are done. */
 static int work(MPI_Comm comm, int *region)
 {
     int next;
@@ -75,7 +77,7 @@ static int work(MPI_Comm comm, int *region)
     return went_well(MPI_File_close(&fh), "close") && fine;
 }
 
-/* What was written is there. */
+/* Checks that the written regions are in the file. */
 static void look_back(void)
 {
     MPI_File fh;

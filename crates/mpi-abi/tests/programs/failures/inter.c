@@ -1,10 +1,10 @@
-/* Two groups, one member of which dies: parts of one job, parents and children, jobs that are connected. What they are told, what they agree on,
-   and that they go on as two groups. */
+/* Two groups, one member of which dies: parts of one job, parents and children, connected jobs. Checks the
+   errors, the agreement, and that both go on as two groups. */
 #include "deaths.h"
 
 static char place[4096];
 
-/* Where the second group's members find the first's. */
+/* Writes the port that the second group reads. */
 static void write_port(const char *port)
 {
     char other[4200];
@@ -44,7 +44,7 @@ static int acknowledged(MPI_Comm comm)
     return size;
 }
 
-/* All of one side with all of the other. */
+/* Exchanges messages of all of one side with all of the other. */
 static void talks(MPI_Comm with, int first, int theirs)
 {
     int me, inter, size, sum, mine;
@@ -57,7 +57,7 @@ static void talks(MPI_Comm with, int first, int theirs)
     CHECK(sum == theirs * (first ? 100 : 1));
 }
 
-/* Each side gets the flags of the other. */
+/* Checks that each side gets the flags of the other. */
 static void agrees(MPI_Comm with, int first, int class)
 {
     int me, flag;
@@ -72,7 +72,7 @@ static void agrees(MPI_Comm with, int first, int class)
     CHECK(flag == (first ? 6 : 3));
 }
 
-/* `of_first` says whose member the victim is, its last one. */
+/* Lets the last member of one group die, the first group's if `of_first`, and checks the rest. */
 static void exercise(MPI_Comm with, int first, int of_first)
 {
     int me, size, theirs, code, one = 1, sum, revoked, num;
@@ -81,7 +81,7 @@ static void exercise(MPI_Comm with, int first, int of_first)
     OK(MPI_Comm_size(with, &size));
     OK(MPI_Comm_remote_size(with, &theirs));
     talks(with, first, theirs);
-    /* The victim dies after the agreement, in which it waits for all. */
+    /* The victim dies after the agreement, in which it waits for all members. */
     CHECK(failed(with) == 0);
     agrees(with, first, MPI_SUCCESS);
     if (first == of_first && me == size - 1) raise(SIGKILL);
@@ -120,7 +120,7 @@ static void exercise(MPI_Comm with, int first, int of_first)
     OK(MPI_Comm_free(&with));
 }
 
-/* As long as there are two groups. */
+/* Exchanges messages as long as there are two groups. */
 static int endure(MPI_Comm with)
 {
     while (with != MPI_COMM_NULL) {
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
         else {
             choose_death((unsigned long)atol(argv[1]), (unsigned)atoi(argv[2]));
             endure(with);
-            /* The others of the own group may still live: their deaths end this. */
+            /* The other members of the own group may still live: their deaths end this loop. */
             while (failed(MPI_COMM_WORLD) < size - 1) usleep(1000);
         }
     }

@@ -1,5 +1,6 @@
-/* Rank 3 dies that has a part in a window and a file. What the others do without it goes well, and what needs it fails; freeing the window and
- * closing the file waits for all that live. Arguments: whether the memory of windows is reached by requests; a folder. */
+/* Rank 3, which has a part in a window and a file, dies. Calls that need it fail, and other calls succeed.
+ * Freeing the window and closing the file waits for all living ranks. Arguments: whether windows are reached
+ * by requests; a folder. */
 #include "../check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -9,7 +10,7 @@ enum { DEAD = 3 };
 
 static int rank;
 
-/* Rank 2 takes its time. */
+/* Delays rank 2. */
 static void take_time(void)
 {
     if (rank == 2)
@@ -56,13 +57,13 @@ static void window(const char *how)
     OK(MPI_Win_create(base, 4 * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     OK(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
-    /* So that the short ways to all targets are known. */
+    /* These puts make the short routes to all targets known. */
     for (int target = 0; target < 4; target++)
         for (int n = 0; n < 3; n++) {
             OK(MPI_Put(&rank, 1, MPI_INT, target, 3, 1, MPI_INT, win));
             OK(MPI_Win_flush(target, win));
         }
-    /* It dies once no other one is inside of what came before. */
+    /* Rank 3 dies once no other rank is inside an earlier call. */
     if (rank == DEAD) {
         for (int n = 0; n < DEAD; n++)
             OK(MPI_Recv(NULL, 0, MPI_INT, n, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -99,7 +100,7 @@ static void file(MPI_File fh, const char *path)
     OK(MPI_File_write_at(fh, 8 * rank, data, 2, MPI_INT, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&fh));
     CHECK(fh == MPI_FILE_NULL);
-    /* All have written before any has closed it, and the first that lives has deleted it. */
+    /* All have written before any has closed the file, and the first living member has deleted it. */
     for (int from = 0; from < DEAD; from++) {
         CHECK(fread(back, sizeof *back, 2, plain) == 2);
         CHECK(back[0] == from && back[1] == from);
@@ -118,7 +119,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     OK(MPI_Bcast(&pid, 1, MPI_INT, 0, MPI_COMM_WORLD));
     snprintf(path, sizeof path, "%s/canele-outlived-%d", argv[2], pid);
-    /* The first member of the file is the one that dies. */
+    /* The rank that dies is the first member of the file. */
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &back));
     OK(MPI_File_open(back, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &fh));
     window(argv[1]);

@@ -1,5 +1,6 @@
-/* Windows and files are revoked while the other ranks wait in each kind of synchronisation or access: these calls end, those that follow are
- * refused, and all is freed. Arguments: whether the memory of windows is reached by requests; a folder. */
+/* Windows and files are revoked while the other ranks wait in each kind of synchronisation or access. These
+ * calls end, later ones are refused, and everything is freed. Arguments: whether windows are reached by
+ * requests; a folder. */
 #include "../check.h"
 #include <mpi-ext.h>
 #include <unistd.h>
@@ -17,13 +18,13 @@ static MPI_Group group_of(int one)
     return group;
 }
 
-/* The rank that revokes waits for this word of the others: what each does before must go well. */
+/* Tells the revoking rank that this rank is ready; the calls before it must succeed. */
 static void say_ready(void)
 {
     OK(MPI_Send(NULL, 0, MPI_INT, REVOKER, 0, MPI_COMM_WORLD));
 }
 
-/* All have said that they are ready, and had time to begin what they wait in. */
+/* Waits until all ranks are ready and had time to begin their wait. */
 static void await_the_others(void)
 {
     for (int n = 0; n < REVOKER; n++)
@@ -37,7 +38,7 @@ static void await_revocation(MPI_Win win)
         OK(MPIX_Win_is_revoked(win, &revoked));
 }
 
-/* Accesses of rank 0, with a flush after each, until one fails. */
+/* Accesses rank 0, with a flush after each access, until one fails. */
 static int access_on(MPI_Win win)
 {
     int value = rank, code = MPI_SUCCESS;
@@ -49,7 +50,7 @@ static int access_on(MPI_Win win)
     return code;
 }
 
-/* No access of any kind and no synchronisation goes well any more, in whatever epoch. */
+/* Checks that every kind of access and synchronisation fails, in any epoch. */
 static void all_is_refused(MPI_Win win, MPI_Group one)
 {
     int value = 1, old = 0, flag = 0;
@@ -73,7 +74,7 @@ static void all_is_refused(MPI_Win win, MPI_Group one)
     CHECK(flag);
 }
 
-/* What the others do when rank 3 revokes the window. */
+/* Waits in the given way while rank 3 revokes the window. */
 static void wait_in(const char *how, MPI_Win win, MPI_Group revoker)
 {
     int code = MPI_SUCCESS, flag, value = 1, old;
@@ -106,7 +107,8 @@ static void wait_in(const char *how, MPI_Win win, MPI_Group revoker)
         FAILS(MPIX_ERR_REVOKED, MPI_Win_complete(win));
     } else if (strcmp(how, "lock") == 0) {
         say_ready();
-        /* The lock of a rank of another host is waited for where it is given back. A rank that learns of the revocation late may still get it. */
+        /* For a rank of another host, MPI_Win_unlock waits for the lock. A rank that learns of the revocation
+           late may still get it. */
         while (code == MPI_SUCCESS) {
             code = MPI_Win_lock(rank == 1 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, win);
             if (code == MPI_SUCCESS) code = MPI_Win_unlock(0, win);
@@ -141,7 +143,7 @@ static void wait_in(const char *how, MPI_Win win, MPI_Group revoker)
         FAILS(MPIX_ERR_REVOKED, MPI_Fetch_and_op(&value, &old, MPI_INT, rank, 0, MPI_SUM, win));
         FAILS(MPIX_ERR_REVOKED, MPI_Win_unlock(rank, win));
     } else if (strcmp(how, "open") == 0) {
-        /* The epochs stay open: the window can be freed all the same. */
+        /* The epochs stay open, and the window can still be freed. */
         OK(MPI_Win_lock(MPI_LOCK_SHARED, REVOKER, MPI_MODE_NOCHECK, win));
         OK(MPI_Win_post(revoker, MPI_MODE_NOCHECK, win));
         say_ready();
@@ -161,7 +163,7 @@ static void window(const char *how)
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     if (rank == REVOKER && strncmp(how, "lock", 4) == 0 && strcmp(how, "locked") != 0) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
-        /* The lock of a rank of another host may be asked for with what follows it. */
+        /* For a rank of another host, the request for the lock may leave only with the next operation. */
         OK(MPI_Win_flush(0, win));
     }
     if (strcmp(how, "locked") == 0)
@@ -173,7 +175,7 @@ static void window(const char *how)
         await_the_others();
         OK(MPIX_Win_revoke(win));
         OK(MPIX_Win_revoke(win));
-        /* Until all have learned of it a lock may still be granted. */
+        /* A lock may still be granted until all ranks know of the revocation. */
         OK(MPI_Barrier(MPI_COMM_WORLD));
         if (strcmp(how, "locked") == 0)
             FAILS(MPIX_ERR_REVOKED, MPI_Win_unlock_all(win));
@@ -188,12 +190,12 @@ static void window(const char *how)
     OK(MPI_Win_free(&win));
     CHECK(win == MPI_WIN_NULL);
     OK(MPI_Group_free(&revoker));
-    /* The communicator that it was made of is as before. */
+    /* The communicator of the window is unchanged. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
     free(memory);
 }
 
-/* What all but rank 3 do with the file when it is revoked. */
+/* Accesses the file while rank 3 revokes it. */
 static void use(const char *how, MPI_File fh)
 {
     int data[4] = {0}, code = MPI_SUCCESS;

@@ -1,5 +1,5 @@
-/* A rank dies, and later the communicator is revoked, while the others receive on all the lanes that its tags are spread over: receives from any source
- * are told of the death until it is acknowledged, and all end with the revocation. */
+/* A rank dies, and later the communicator is revoked, while the others receive on all its lanes. Receives
+ * from any source report the death until it is acknowledged, and all receives end with the revocation. */
 #include "../check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -16,7 +16,7 @@ static void receives(int source, int *into, MPI_Request *requests)
         OK(MPI_Irecv(&into[tag], 1, MPI_INT, source, tag, comm, &requests[tag]));
 }
 
-/* Each receive from any source is told of the death; after it is acknowledged they go on, and new ones, too. */
+/* Each receive from any source reports the death. After the acknowledgement old and new ones go on. */
 static void told_until_acknowledged(void)
 {
     int into[TAGS], flag, acknowledged = 0, next = (rank + 1) % (ranks - 1);
@@ -28,7 +28,7 @@ static void told_until_acknowledged(void)
     CHECK(acknowledged == 1);
     for (int tag = 0; tag < TAGS; tag++)
         OK(MPI_Test(&requests[tag], &flag, MPI_STATUS_IGNORE));
-    /* The others may still ask. */
+    /* The other ranks may not have acknowledged yet. */
     OK(MPIX_Comm_agree(comm, &acknowledged));
     for (int turn = 0; turn < 2; turn++) {
         for (int tag = 0; tag < TAGS; tag++)

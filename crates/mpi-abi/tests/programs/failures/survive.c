@@ -1,4 +1,4 @@
-/* What the functions say after rank 3 of 4 has died: who failed, receives from any rank, agreement, revocation, those that are left. */
+/* Results after rank 3 of 4 has died: failed ranks, receives from any rank, agreement, revocation. */
 #include "../check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -6,7 +6,7 @@
 
 static int rank;
 
-/* The group of failed processes has so many members. */
+/* Returns the number of members in the group of failed processes. */
 static int failed(MPI_Comm comm)
 {
     MPI_Group group;
@@ -56,7 +56,7 @@ static void before(void)
     OK(MPI_Comm_free(&same));
 }
 
-/* Each rank waits for the dead in another way. */
+/* Waits for the dead rank, on each rank in another way. */
 static void wait_for_the_dead(MPI_Comm comm)
 {
     int word = 0;
@@ -114,7 +114,7 @@ static void receive_from_any(MPI_Comm comm)
         CHECK(word == 43 && status.MPI_SOURCE == 1 && request == MPI_REQUEST_NULL);
         OK(MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 11, comm, &status));
         CHECK(word == 44);
-        /* One that is given up: the next message is not its. */
+        /* This receive is cancelled, so it must not take the next message. */
         OK(MPI_Irecv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 9, comm, &request));
         OK(MPI_Cancel(&request));
         OK(MPI_Wait(&request, &status));
@@ -134,7 +134,7 @@ static void agree(MPI_Comm comm)
 {
     int flag = 6 | rank, num;
     MPI_Request request;
-    /* Rank 0 alone has acknowledged. */
+    /* Only rank 0 has acknowledged the failure. */
     FAILS(MPIX_ERR_PROC_FAILED, MPIX_Comm_agree(comm, &flag));
     CHECK(flag == 6);
     OK(MPIX_Comm_failure_ack(comm));
@@ -146,7 +146,7 @@ static void agree(MPI_Comm comm)
     CHECK(flag == 12);
 }
 
-/* What waits and what begins ends, at all of them. */
+/* Revokes the communicator: waiting and new operations end, at all ranks. */
 static void revoke_it(MPI_Comm comm)
 {
     int word = 5, revoked, flag = 3;
@@ -208,7 +208,7 @@ static void shrink(MPI_Comm comm)
     OK(MPI_Comm_free(&left));
 }
 
-/* A window ends what waits on it, and is freed. */
+/* Revokes a window, which ends the waits on it, and frees it. */
 static void give_up_window(MPI_Win win)
 {
     MPI_Group group;
@@ -224,7 +224,7 @@ static void give_up_window(MPI_Win win)
         int one = 1;
         OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
         OK(MPI_Group_incl(group, 1, &one, &other));
-        /* Rank 1 never exposes its part: the start of an epoch waits for that. */
+        /* Rank 1 never exposes its part, so the start of an epoch waits. */
         FAILS(MPIX_ERR_REVOKED, MPI_Win_start(other, 0, win));
         OK(MPI_Group_free(&other));
         OK(MPI_Group_free(&group));
@@ -245,14 +245,14 @@ int main(int argc, char **argv)
     OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     before();
-    /* Routes are known by now. */
+    /* These messages make the ranks known to each other. */
     OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % 4, 0, &word, 1, MPI_INT, (rank + 3) % 4, 0, comm, MPI_STATUS_IGNORE));
     if (rank < 3)
         for (int n = 0; n < 10; n++) {
             OK(MPI_Send(&rank, 1, MPI_INT, (rank + 1) % 3, 0, comm));
             OK(MPI_Recv(&word, 1, MPI_INT, (rank + 2) % 3, 0, comm, MPI_STATUS_IGNORE));
         }
-    /* It dies once no other one is inside of what came before. */
+    /* Rank 3 dies once no other rank is inside an earlier call. */
     if (rank == 3) {
         for (int n = 0; n < 3; n++)
             OK(MPI_Recv(&word, 1, MPI_INT, n, 1, comm, MPI_STATUS_IGNORE));
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
     shrink(comm);
     OK(MPI_Comm_free(&comm));
     give_up_window(win);
-    /* Another one is as it was. */
+    /* The world communicator is unchanged. */
     if (rank == 0)
         OK(MPI_Send(&rank, 1, MPI_INT, 1, 0, MPI_COMM_WORLD));
     if (rank == 1)

@@ -3,7 +3,7 @@
 
 static int size, rank;
 
-/* Everything still works: a barrier and an exchange. */
+/* Checks that a barrier and an exchange still work. */
 static void go_on(int line)
 {
     int in = -1, next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -12,7 +12,8 @@ static void go_on(int line)
     check(in == before, "the exchange after an error", __FILE__, line);
 }
 
-/* The call failed with this class; the text holds all these words, which a null ends. */
+/* Checks that the call failed with this class, and that the text has all these words, which a null pointer
+   ends. */
 static void wrong(int line, int code, int class, const char *const *words)
 {
     int found = -1, len = -1;

@@ -1,4 +1,4 @@
-/* Programs that start other programs, amid messages, keep working. */
+/* Programs that start other programs, in the middle of messages, keep working. */
 #include "../check.h"
 
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
-/* A parent and two children that part, or do not; then one of the children fails. Arguments: how they part, how it fails. */
+/* A parent and two children that disconnect, or do not; then one child fails. Arguments: the way to
+   disconnect, the way to fail. */
 #include "../check.h"
 #include <errno.h>
 #include <limits.h>
@@ -21,13 +22,13 @@ static void fail_by(const char *how)
     _exit(3);
 }
 
-/* What is to be ended does nothing, and is ended all the same. */
+/* Waits for the end by another process. */
 static void await_end(void)
 {
     for (;;) pause();
 }
 
-/* The first child goes on once the parent and the other child are in no call that its failure would end. */
+/* Holds the first child until the parent and the other child are in no call that its failure would end. */
 static void await_others(MPI_Comm with, int is_child)
 {
     int rank;
@@ -48,7 +49,7 @@ static void part(MPI_Comm with, const char *how, int is_child, char *port)
     await_others(with, is_child);
     if (strcmp(how, "freed") == 0) OK(MPI_Comm_free(&with));
     if (strcmp(how, "freed") == 0 || strcmp(how, "connected") == 0) return;
-    /* Whatever was made of it is given up, too. */
+    /* Communicators made of this one are disconnected, too. */
     OK(MPI_Intercomm_merge(with, is_child, &copy));
     OK(MPI_Comm_disconnect(&with));
     OK(MPI_Comm_disconnect(&copy));
@@ -89,7 +90,7 @@ int main(int argc, char **argv)
     if (strcmp(how, "apart") != 0) await_end();
     for (int n = 0; n < 2; n++)
         while (kill(pids[n], 0) == 0 || errno != ESRCH) usleep(1000);
-    /* The launcher goes on, too. */
+    /* The launcher still works. */
     below = children((char *[]){"last", NULL}, 1);
     OK(MPI_Comm_disconnect(&below));
     MPI_Finalize();

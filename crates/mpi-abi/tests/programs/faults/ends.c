@@ -1,4 +1,4 @@
-/* Jobs that end badly, or nearly so; the argument says how. Most run until the test ends them. */
+/* Jobs that end badly, or nearly so; the argument selects the way. Most run until the test ends them. */
 #include "../check.h"
 #include <mpi-ext.h>
 
@@ -7,7 +7,7 @@
 
 static int size, rank;
 
-/* Rank 1 dies once the others have had time to begin what they then wait in. */
+/* Rank 1 dies once the other ranks had time to begin their waits. */
 static void die_amid(void)
 {
     if (rank == 1) {
@@ -38,7 +38,7 @@ static void collective(void)
         MPI_Allreduce(in, out, 1000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* What rank 1 sends is too long to leave without its receiver, and the barrier lacks rank 1. */
+/* The message to rank 1 is too long to leave without its receiver, and the barrier lacks rank 1. */
 static void all(void)
 {
     static char out[1 << 20], in[1 << 20];
@@ -64,7 +64,7 @@ static void aborts(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The rank of the job is not that of the communicator. */
+/* The rank in the job differs from that in the communicator. */
 static void aborts_part(void)
 {
     MPI_Comm reversed;
@@ -90,7 +90,7 @@ static void pending(void)
     exit(result());
 }
 
-/* All ranks forget the same: two receives, and a collective that has long ended. */
+/* All ranks leave the same requests unfinished: two receives, and a collective that ended long ago. */
 static void pending_alike(void)
 {
     static int got[2];
@@ -102,7 +102,7 @@ static void pending_alike(void)
     exit(result());
 }
 
-/* Rank 0 forgets what it sends, which is too long to leave without its receiver. */
+/* Rank 0 leaves sends unfinished that are too long to leave without their receiver. */
 static void pending_sends(void)
 {
     static char out[1 << 20];
@@ -146,7 +146,7 @@ static void fatal_handle(void)
     MPI_Barrier((MPI_Comm)0x54321);
 }
 
-/* A rank that waits for any rank of a communicator without the dead one goes on waiting. */
+/* A receive from any rank of a communicator without the dead one goes on. */
 static void apart(void)
 {
     int got = -1, lost;

@@ -7,7 +7,7 @@
 
 static char self[PATH_MAX];
 
-/* On these hosts, or on any. */
+/* Spawns children on these hosts, or on any if `hosts` is null. */
 static MPI_Comm children_on(char *hosts, char *word, int n, MPI_Comm by)
 {
     char *arguments[] = {word, hosts, NULL};
@@ -25,7 +25,7 @@ static MPI_Comm children(char *word, int n, MPI_Comm by)
     return children_on(NULL, word, n, by);
 }
 
-/* On a host that may have had no process before: twice, and then on any. */
+/* Spawns children on a host that may have had no process before: twice, and then on any host. */
 static void later(char *host, MPI_Comm parent, int must_fail)
 {
     if (parent != MPI_COMM_NULL) {
@@ -53,7 +53,7 @@ static void later(char *host, MPI_Comm parent, int must_fail)
     }
 }
 
-/* Exchanges with the other side until that fails; says whether it did. */
+/* Exchanges messages with the other side until a call fails; returns true if one did. */
 static int talk(MPI_Comm with, int rounds)
 {
     for (int i = 0; rounds < 0 || i < rounds; i++) {
@@ -63,7 +63,8 @@ static int talk(MPI_Comm with, int rounds)
     return 0;
 }
 
-/* Parents and children talk, are connected by a port, and part; says whether all of it succeeded. */
+/* Runs one round: parents and children talk, are connected by a port, and disconnect. Returns true if all
+   calls succeeded. */
 static int round_of(MPI_Comm with, int is_child, int with_ports)
 {
     MPI_Comm again, all;
@@ -115,17 +116,17 @@ int main(int argc, char **argv)
         int told = with == MPI_COMM_NULL || talk(with, -1);
         printf(told ? "told\n" : "alone\n");
         fflush(stdout);
-        /* What is under way with the dead is given up; MPI_Finalize waits for no process. */
+        /* Messages to and from dead processes are given up; MPI_Finalize waits for no process. */
         MPI_Finalize();
         return 0;
     }
-    /* No side sends or waits: one side asks again and again whether the other has. */
+    /* No side sends or waits: one side polls for a message that never comes. */
     if (strcmp(how, "tests") == 0 || strcmp(how, "probes") == 0) {
         MPI_Comm with = parent != MPI_COMM_NULL ? parent : children(argv[1], 2, MPI_COMM_WORLD);
         MPI_Request request;
         int number, has_come = 0;
         MPI_Irecv(&number, 1, MPI_INT, 0, 1, with, &request);
-        /* The name of this process says that it has come so far. */
+        /* The name of this process tells the test that it polls. */
         prctl(PR_SET_NAME, "polling");
         while (!has_come) {
             if (how[0] == 't') MPI_Test(&request, &has_come, MPI_STATUS_IGNORE);
@@ -155,11 +156,11 @@ int main(int argc, char **argv)
         }
         fflush(stdout);
         MPI_Finalize();
-        /* No other process is affected by how one ends after that, if it was started alone. */
+        /* The end of a process that was started alone affects no other process after MPI_Finalize. */
         if (argc > 2 && parent == MPI_COMM_NULL) raise(SIGKILL);
         return failures != 0;
     }
-    /* On several hosts. */
+    /* The remaining mode runs on several hosts. */
     if (parent != MPI_COMM_NULL) {
         CHECK(!talk(parent, 20));
         char mine[MPI_MAX_PROCESSOR_NAME] = "", all[4 * MPI_MAX_PROCESSOR_NAME];

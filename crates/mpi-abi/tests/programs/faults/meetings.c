@@ -1,4 +1,4 @@
-/* Jobs that know nothing of each other but the name of a port, in a file or under that of a service. */
+/* Jobs that only share the name of a port, in a file or published as a service. */
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,7 +10,7 @@ enum { LONG = 1 << 20 };
 static int rank, ranks;
 static const char *place;
 
-/* Writes the name of a port into the file, all at once. */
+/* Writes the name of a port into the file, in one step. */
 static void write_port(const char *port)
 {
     char other[4096];
@@ -30,7 +30,7 @@ static void read_port(char *port)
     fclose(file);
 }
 
-/* All ranks of one side with all of the other. */
+/* Exchanges messages of all ranks of one side with all of the other. */
 static void exchange(MPI_Comm with, int theirs)
 {
     MPI_Request requests[2 * 64];
@@ -61,7 +61,7 @@ static void exchange_long(MPI_Comm with, int theirs)
     free(other);
 }
 
-/* One group of both: its collectives, parts of it, memory that all of it shares, communicators between parts of it. */
+/* Merges both groups: collectives, subgroups, shared memory of all, communicators between subgroups. */
 static void together(MPI_Comm with, int theirs, int is_first)
 {
     MPI_Comm all, half, between, again;
@@ -83,7 +83,7 @@ static void together(MPI_Comm with, int theirs, int is_first)
         free(numbers);
         free(sums);
     }
-    /* Members of both jobs in each part. */
+    /* Each half has members of both jobs. */
     OK(MPI_Comm_split(all, me % 2, -me, &half));
     OK(MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, half));
     int expected = 0;
@@ -114,7 +114,7 @@ static void together(MPI_Comm with, int theirs, int is_first)
     OK(MPI_Comm_free(&all));
 }
 
-/* With a job of `theirs` ranks. */
+/* Communicates with a job of `theirs` ranks. */
 static void talk(MPI_Comm *with, int is_first)
 {
     int theirs, mine = rank + 1, sum;
@@ -129,7 +129,7 @@ static void talk(MPI_Comm *with, int is_first)
     CHECK(*with == MPI_COMM_NULL);
 }
 
-/* Accepts so many connections at a port that another rank than the root may have opened. */
+/* Accepts `times` connections at a port that another rank than the root may have opened. */
 static void serve(int times, int by_name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -165,7 +165,7 @@ static void visit(int times, int by_name)
     }
 }
 
-/* Exchanges until that fails. */
+/* Exchanges messages until a call fails. */
 static void forever(int serves)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -189,7 +189,8 @@ static void forever(int serves)
     printf("told\n");
 }
 
-/* One side waits without a word for what the other sends a second later: it sleeps, and does not look at its sockets again and again. */
+/* One side waits for a message that the other sends a second later: it must sleep, without polling its
+   sockets again and again. */
 static void sleep_until_told(int waits)
 {
     char port[MPI_MAX_PORT_NAME] = "";

@@ -9,7 +9,7 @@ static int size, rank;
 static MPI_Comm own[PAIRS];
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-/* What a thread counts is added up under a lock. */
+/* Adds a thread's errors to the common count. */
 static void add(int wrong)
 {
     pthread_mutex_lock(&gate);

@@ -1,4 +1,5 @@
-// Functions of the program in C++ that throw an exception through a call of MPI, whose caller catches it: which, the argument says. MPI goes on.
+// Functions of a C++ program that throw an exception through a call of MPI, whose caller catches it; the
+// argument selects one. MPI goes on.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-/* A tool is told that a rank died, where the job goes on. */
+/* A tool gets an event for the death of a rank, if the job goes on. */
 #include "../check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     start(&argc, &argv);
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     if (rank == 1) {
-        /* Only once the others listen. */
+        /* Rank 1 dies only once the other ranks listen. */
         OK(MPI_Recv(&got, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         OK(MPI_Recv(&got, 1, MPI_INT, 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         raise(SIGKILL);

@@ -1,4 +1,4 @@
-/* Ranks whose collective calls do not belong together, in the way that the argument says. */
+/* Ranks whose collective calls do not match, in the way that the argument selects. */
 #include <mpi.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Rank 1 dies while the others wait for it in a synchronisation of a window, which says so; the argument says in which, and whether the
-   window's memory is reached by requests. */
+/* Rank 1 dies while the others wait for it in a synchronisation of a window, which returns an error. The
+   arguments select the synchronisation, and whether the window's memory is reached by requests. */
 #include "../check.h"
 #include <mpi-ext.h>
 
@@ -16,7 +16,7 @@ static void *die_later(void *nothing)
     return nothing;
 }
 
-/* All change the same elements of rank 0, many and one; rank 1 dies amid. */
+/* All ranks change the same elements of rank 0, many and one; rank 1 dies while it does so. */
 static void elements(int rank, int is_served)
 {
     double *base = calloc(ELEMENTS, sizeof *base), *memory = base, *ones = calloc(ELEMENTS, sizeof *ones), one = 1, old;
@@ -51,7 +51,7 @@ static void elements(int rank, int is_served)
     free(ones);
 }
 
-/* Longer than rank 1 takes to die on a machine that is busy. */
+/* Waits longer than rank 1 takes to die on a busy machine. */
 static void let_it_die(void)
 {
     usleep(1000000);
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
         FAILS(MPIX_ERR_PROC_FAILED, MPI_Win_fence(0, win));
     } else if (strncmp(how, "lock", 4) == 0) {
         FAILS(MPIX_ERR_PROC_FAILED, MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
-        /* A lock that no rank holds is free as before. */
+        /* A lock that no rank holds is still free. */
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win));
         OK(MPI_Win_unlock(2, win));
     } else if (strcmp(how, "start") == 0) {
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
         OK(MPI_Win_post(one, 0, win));
         FAILS(MPIX_ERR_PROC_FAILED, MPI_Win_wait(win));
     } else if (strcmp(how, "flush") == 0) {
-        /* What is put may arrive; what is put to a rank that is gone does not. */
+        /* A put may arrive; a put to a dead rank does not. */
         int code = MPI_SUCCESS;
         while (code == MPI_SUCCESS) {
             code = MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win);

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
             MPI_Send(&value, 1, MPI_INT, 1, 7, rows);
         receive(1 - rank, 7);
     } else if (argc > 1 && strcmp(argv[1], "finalizes") == 0) {
-        /* As an interpreter does that an exception ends. */
+        /* Like an interpreter that ends by an exception. */
         if (rank == 1) {
             MPI_Finalize();
             return 3;

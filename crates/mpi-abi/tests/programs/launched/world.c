@@ -1,10 +1,11 @@
-/* A job whose ranks some launcher has started: numbers, hosts, messages of all lengths between all ranks, collectives, communicators. The first
- * argument is the number of ranks that there have to be, the second one that of hosts; a third one says how the job ends. */
+/* A job whose ranks any launcher has started: numbers, hosts, messages of all lengths between all ranks,
+ * collectives, communicators. Arguments: the expected number of ranks, the expected number of hosts, and
+ * optionally the way in which the job ends. */
 #include "../check.h"
 
 static int rank, ranks;
 
-/* Each host is one communicator, whose ranks have one name of a processor. */
+/* Checks that each host is one communicator, whose ranks have one processor name. */
 static void hosts(int expected)
 {
     MPI_Comm host;
@@ -19,7 +20,7 @@ static void hosts(int expected)
     leads = local == 0;
     OK(MPI_Allreduce(&leads, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     CHECK(all == expected);
-    /* Memory of the host is seen by its ranks. */
+    /* The ranks of a host see its memory. */
     MPI_Win window;
     int *own, *theirs, size, unit;
     MPI_Aint bytes;
@@ -40,7 +41,7 @@ static void hosts(int expected)
     OK(MPI_Comm_free(&host));
 }
 
-/* Every rank with every rank, itself among them: short, eager and announced messages. */
+/* Sends between all pairs of ranks, also to itself: short, eager and announced messages. */
 static void messages(void)
 {
     for (int ints = 1; ints < 1 << 19; ints *= 40)
@@ -91,7 +92,7 @@ static void collectives(MPI_Comm comm)
     free(in);
 }
 
-/* Rank 1 aborts, or all wait for what does not come. */
+/* Rank 1 aborts, or all ranks wait for messages that never come. */
 static void end(const char *how)
 {
     int got;

@@ -1,4 +1,4 @@
-/* What is made and freed: one function for each kind, called by all ranks together. */
+/* Objects that are made and freed: one function for each kind, called by all ranks together. */
 static int rank, ranks, next, last;
 static char file_name[4200];
 static char program[4096];
@@ -115,7 +115,7 @@ static void sessions(void)
     OK(MPI_Session_finalize(&session));
 }
 
-/* What belongs to one process. */
+/* Objects of one process. */
 static void datatypes(void)
 {
     MPI_Datatype vector, resized, inner[1];

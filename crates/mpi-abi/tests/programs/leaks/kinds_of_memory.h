@@ -1,4 +1,4 @@
-/* What is made of memory and files, and freed: one function for each kind, behind those of kinds.h. */
+/* Objects of memory and files that are made and freed: one function for each kind, after those of kinds.h. */
 /* Memory and windows. */
 static void memory_sent(void)
 {

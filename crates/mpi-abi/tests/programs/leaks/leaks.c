@@ -1,6 +1,7 @@
-/* Nothing is left of what is made and freed: descriptors, mappings and memory are the same after many rounds as after few.
- *
- * The first argument is the number of rounds, the second that of a kind whose name begins with it; without, all kinds. */
+/* Objects that are made and freed leave nothing behind: descriptors, mappings and memory are equal after many
+ * rounds and after few.
+ * The first argument is the number of rounds. The second is the beginning of a kind's name; without it, all
+ * kinds run. */
 #include "../check.h"
 #include "measure.h"
 #include "kinds.h"
@@ -9,9 +10,9 @@
 typedef struct {
     const char *name;
     void (*round)(void);
-    /* So many times fewer rounds than those of the cheap kinds. */
+    /* The divisor of the rounds, 1 for cheap kinds. */
     int cost;
-    /* What a round may add to memory for ever, in bytes: what the library remembers of each process that there was. */
+    /* Bytes that a round may add to memory for ever, because the library remembers each process. */
     int remembered, remembered_by_launcher;
 } Kind;
 
@@ -54,11 +55,12 @@ static const Kind KINDS[] = {
     {"tools", tools, 1, 0, 0},
 };
 
-/* Kilobytes by which memory may differ: what an allocator keeps for itself. */
+/* Kilobytes by which memory may differ, because an allocator keeps some for itself. */
 enum { SLACK = 384 };
-/* Mappings that tables of what is remembered take as they grow: an allocator maps large ones by themselves. */
+/* Mappings for growing tables of remembered processes: an allocator maps large tables by themselves. */
 enum { TABLES = 16 };
-/* Looks, a hundredth of a second apart, until what was given back is gone: the launcher closes descriptors when it comes by. */
+/* Checks, a hundredth of a second apart, until returned resources are gone: the launcher closes descriptors a
+   while later. */
 enum { LOOKS = 3000 };
 
 static int is_more(Held now, Held before, long remembered)
@@ -89,7 +91,7 @@ static void measure(const Kind *kind, int rounds)
     int n = rounds / kind->cost, few = n / 10 + 3;
     for (int i = 0; i < few; i++) kind->round();
     MPI_Barrier(MPI_COMM_WORLD);
-    /* What the first rounds gave back is still under way: a later look would take it for a leak that shrinks. */
+    /* Resources of the first rounds may still be in use; measured now, they would hide a leak. */
     usleep(20000);
     Held own = held_by(getpid()), launchers = held_by(launcher), supervisors = held_by(supervisor);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -123,7 +125,8 @@ int main(int argc, char **argv)
     snprintf(file_name, sizeof file_name, "%s.%d.data", program, getpid());
     OK(MPI_Bcast(file_name, sizeof file_name, MPI_CHAR, 0, MPI_COMM_WORLD));
     find_launcher();
-    /* The library keeps the texts of the last errors, in a table of a fixed size: it is full from here on. */
+    /* The library keeps the texts of the last errors in a table of a fixed size, which is full after this
+       loop. */
     for (int i = 0; i < 10000; i++) refusals();
     for (size_t i = 0; argc > 1 && i < sizeof KINDS / sizeof *KINDS; i++)
         if (argc == 2 || strncmp(KINDS[i].name, argv[2], strlen(argv[2])) == 0) {

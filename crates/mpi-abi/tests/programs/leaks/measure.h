@@ -1,4 +1,4 @@
-/* What a process holds of the system: descriptors, mappings and memory, its own and those of its launcher. */
+/* Resources that a process holds: descriptors, mappings and memory, its own and those of its launcher. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static long entries(const char *path)
     return n;
 }
 
-/* Resident memory that is the process's alone: shared pages are counted by mappings. */
+/* Returns the resident memory of the process alone; shared pages are counted as mappings. */
 static long kilobytes(const char *path)
 {
     long size = 0, resident = 0, shared = 0;
@@ -67,7 +67,7 @@ static int parent_of(int pid)
     return parent;
 }
 
-/* The launcher and its supervisor, of which the ranks are children; none where the program was started alone. */
+/* The supervisor, which is the ranks' parent, and the launcher; none if the program was started alone. */
 static int supervisor, launcher;
 
 static void find_launcher(void)

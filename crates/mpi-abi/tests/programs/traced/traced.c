@@ -1,8 +1,8 @@
-/* What is found in a trace: each call, short ones that go at once too. */
+/* Calls that a trace must contain, also short ones that end at once. */
 #include <mpi.h>
 #include <stdlib.h>
 
-/* A collective that the program does not wait in, and accesses to a window. */
+/* Starts a collective in which the program does not wait, and accesses a window. */
 static void one_sided(int rank)
 {
     int sent = rank, sum = 0, old = 0, *part;

@@ -7,13 +7,13 @@ use canele_mem::buffer::Readable;
 use super::naive::memory;
 use crate::datatype::{Basic, BasicKind, Combiner, Datatype, Family, Width, match_size};
 
-/// {(double, 0), (char, 8)}, with extent 16.
+/// Makes {(double, 0), (char, 8)}, with extent 16.
 fn double_char() -> Arc<Datatype> {
     let types = [Datatype::basic(Basic::Double).clone(), Datatype::basic(Basic::Char).clone()];
     Datatype::structure(Width::Int, &[1, 1], &[0, 8], &types).unwrap()
 }
 
-/// Where the numbers of an element begin.
+/// Returns the positions at which the numbers of an element begin.
 fn places(datatype: &Datatype) -> Vec<isize> {
     let mut sizes = Vec::new();
     datatype.each_run(|basic, n| sizes.extend(std::iter::repeat_n(basic.size(), n)));
@@ -61,7 +61,7 @@ fn marks_of_bounds_are_kept_in_what_is_made_of_them() {
     let type2 = Datatype::contiguous(Width::Int, 2, &type1).unwrap();
     assert_eq!(places(&type2), [0, 9]);
     assert_eq!((type2.lower_bound(), type2.extent()), (-3, 18));
-    // Numbers without marks beside others with do not move the bounds.
+    // Types without bound markers do not move the bounds of a structure whose other types have them.
     let beside = Datatype::structure(Width::Int, &[1, 1], &[0, 100], &[type1, int.clone()]).unwrap();
     assert_eq!((beside.lower_bound(), beside.extent()), (-3, 9));
 }

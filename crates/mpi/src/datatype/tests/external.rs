@@ -4,7 +4,7 @@ use super::naive::memory;
 use crate::Class;
 use crate::datatype::{Basic, BasicKind, Datatype, Format, Width};
 
-/// The bytes of 1 (a pair: 1 and 1; a complex number: 1 + i) in memory.
+/// Returns the bytes of 1 (a pair: 1 and 1; a complex number: 1 + i) in memory.
 pub fn one(basic: Basic) -> Vec<u8> {
     match basic.kind() {
         BasicKind::Pair(value, index) => [one(value), one(index)].concat(),

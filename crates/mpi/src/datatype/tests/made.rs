@@ -1,4 +1,4 @@
-//! What the program can ask back: names, commitment, contents, positions.
+//! Queries of datatypes: names, commitment, contents, positions.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn int() -> &'static Arc<Datatype> {
     Datatype::basic(Basic::Int)
 }
 
-/// The numbers of an envelope: integers, addresses, large counts.
+/// Returns the numbers of an envelope: integers, addresses, large counts.
 fn numbers(made: crate::Result<Arc<Datatype>>) -> (Combiner, Vec<i64>, Vec<isize>, Vec<i64>) {
     let made = made.unwrap();
     let Envelope { combiner, integers, addresses, counts, .. } = made.envelope();

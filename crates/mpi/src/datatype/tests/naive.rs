@@ -1,4 +1,4 @@
-//! Type maps written out, number by number: what the compact ones are compared with.
+//! Type maps as full lists of numbers, the reference for the compact ones.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use canele_mem::buffer::{RawMut, Readable};
 
 use crate::datatype::{Basic, BasicKind, Distribution, Order};
 
-/// A type map, and the marks that resizing left in it.
+/// A type map, and the bound markers that resizing left in it.
 #[derive(Clone, Debug, Default)]
 pub struct Naive {
     pub numbers: Vec<(Basic, isize)>,
     pub marks: Vec<(isize, isize)>,
-    /// Bounds of the type maps it was made of.
+    /// Bounds of the type maps that this one consists of.
     pub parts: Vec<(isize, isize)>,
 }
 
@@ -20,7 +20,7 @@ impl Naive {
         Self { numbers: vec![(basic, 0)], ..Self::default() }
     }
 
-    /// Copies at places, in this order.
+    /// Copies the type map to places, in this order.
     pub fn at(&self, places: impl IntoIterator<Item = isize>) -> Self {
         let mut all = Self::default();
         let (low, extent) = self.bounds();
@@ -43,7 +43,7 @@ impl Naive {
         Self { marks: vec![(low, low + extent)], ..self.clone() }
     }
 
-    /// Elements of an array, chosen by their indexes, the slowest dimension first in `order`.
+    /// Returns elements of an array, chosen by their indexes; `order` says which dimension is the slowest.
     pub fn array(&self, sizes: &[usize], order: Order, chosen: impl Fn(usize, usize) -> bool) -> Self {
         let dimensions: Vec<usize> = match order {
             Order::C => (0..sizes.len()).collect(),
@@ -65,7 +65,7 @@ impl Naive {
         self.at(places.into_iter().map(|place| place * extent)).resized(0, all)
     }
 
-    /// The bytes, in packed order.
+    /// Returns the places of the bytes, in packed order.
     pub fn bytes(&self) -> Vec<isize> {
         let block = |at: isize, len: usize| at..at + len as isize;
         let one = |(basic, at): &(Basic, isize)| match basic.kind() {
@@ -78,7 +78,7 @@ impl Naive {
         self.numbers.iter().flat_map(one).collect()
     }
 
-    /// The sizes of the numbers, pairs as two.
+    /// Returns the sizes of the numbers; a pair counts as two.
     pub fn sizes(&self) -> Vec<usize> {
         let one = |(basic, _): &(Basic, isize)| match basic.kind() {
             BasicKind::Pair(value, index) => vec![value.size(), index.size()],
@@ -93,7 +93,7 @@ impl Naive {
         (low, bytes.iter().max().map_or(0, |high| high + 1 - low))
     }
 
-    /// The lower bound and the extent.
+    /// Returns the lower bound and the extent.
     pub fn bounds(&self) -> (isize, isize) {
         if !self.marks.is_empty() {
             let low = self.marks.iter().map(|mark| mark.0).min().unwrap();
@@ -113,14 +113,14 @@ impl Naive {
         (low, extent)
     }
 
-    /// The bytes of `count` elements, in packed order.
+    /// Returns the places of the bytes of `count` elements, in packed order.
     pub fn of(&self, count: usize) -> Vec<isize> {
         let extent = self.bounds().1;
         self.at((0..count as isize).map(|i| i * extent)).bytes()
     }
 }
 
-/// Whether an index belongs to the process at a place along a dimension.
+/// Returns true if an index belongs to the process at a place along a dimension.
 pub fn owns(
     index: usize,
     size: usize,
@@ -138,14 +138,14 @@ pub fn owns(
     }
 }
 
-/// Memory for a range of places and the place 0, filled with bytes that differ.
+/// Makes memory for a range of places and the place 0, filled with bytes that differ.
 pub fn memory(span: Range<isize>, seed: usize) -> RawMut {
     let (before, behind) = (span.start.min(0).unsigned_abs(), span.end.max(0).unsigned_abs());
     let bytes: Vec<u8> = (0..before + behind).map(|i| (seed + i * 7 + i / 251) as u8).collect();
     RawMut::of(bytes.leak(), before)
 }
 
-/// What lies at places.
+/// Reads the bytes at places.
 pub fn read(raw: &impl Readable, places: &[isize]) -> Vec<u8> {
     places.iter().map(|at| raw.bytes(*at, 1)[0]).collect()
 }

@@ -1,4 +1,4 @@
-//! Random constructors of constructors, compared with their type maps written out.
+//! Random constructors of constructors, compared with full type maps.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn extent(both: &Both) -> isize {
     both.1.bounds().1
 }
 
-/// Places of blocks of elements side by side.
+/// Returns the places of blocks of contiguous elements.
 fn blocks(places: &[(i64, i64)], unit: isize, extent: isize) -> Vec<isize> {
     let block = |(length, place): &(i64, i64)| {
         let start = *place as isize * unit;
@@ -66,7 +66,7 @@ fn resized(both: Both, low: i64, extent: i64) -> Both {
     (made, both.1.resized(low as isize, extent as isize))
 }
 
-/// Of each dimension: elements before, in and behind the part.
+/// Makes a subarray; each dimension has the elements before, in and after the part.
 fn subarray(both: Both, parts: Vec<(i64, i64, i64)>, order: Order) -> Both {
     let sizes: Vec<_> = parts.iter().map(|(before, within, behind)| before + within + behind).collect();
     let subsizes: Vec<_> = parts.iter().map(|part| part.1).collect();
@@ -209,7 +209,7 @@ proptest! {
     fn external_numbers_come_back((datatype, naive) in datatype(), count in 0usize..4) {
         let all = naive.of(count);
         prop_assume!(all.iter().collect::<std::collections::HashSet<_>>().len() == all.len());
-        // Numbers that every representation holds: 1 of each kind.
+        // Every representation has these numbers: 1 of each kind.
         let mut stream = Vec::new();
         for _ in 0..count {
             datatype.each_run(|basic, n| (0..n).for_each(|_| stream.extend(super::external::one(basic))));

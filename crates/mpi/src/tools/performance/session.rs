@@ -275,7 +275,7 @@ mod tests {
 
     use super::*;
 
-    /// What the counters would say.
+    /// Returns a reading of counters with these values.
     fn reading(set: &[(Counter, u64)], peaks: [u64; 2]) -> CounterReading {
         let slots: Vec<AtomicU64> = (0..Counter::COUNT).map(|_| AtomicU64::new(0)).collect();
         let counters = Counters::new(&slots);

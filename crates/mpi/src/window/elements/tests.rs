@@ -19,13 +19,13 @@ fn memory() -> RegionMemory {
     RegionMemory::private(4096).expect("a page")
 }
 
-/// The control region of a window of 8 members.
+/// Makes the control region of a window of 8 members.
 fn control() -> Control {
     let memory = RegionMemory::private(Control::bytes(8)).expect("some pages");
     Control::new(Arc::new(memory), 8, 0).expect("long enough")
 }
 
-/// What member 3 does at part 1.
+/// Returns the exclusion of member 3 at part 1.
 fn exclusion<'a>(control: &'a Control, is_gone: &'a dyn Fn(Rank) -> bool) -> Exclusion<'a> {
     let excluding = Excluding::new(3, ME);
     Exclusion::new(control, 1, excluding, ElementWait { is_gone, relax: None })
@@ -35,7 +35,7 @@ fn how(op: BuiltIn, element: Element) -> Accumulation {
     Accumulation { op, element: Some(element), bytes: element.size() }
 }
 
-/// Accumulates into one stretch of memory, and gives what was there.
+/// Accumulates into one stretch of memory, and returns its former content.
 fn accumulate(memory: &RegionMemory, at: usize, how: Accumulation, data: &[u8]) -> Vec<u8> {
     let control = control();
     let exclusion = exclusion(&control, &never);
@@ -212,7 +212,7 @@ fn long_runs_and_scattered_elements_are_changed_as_elements_one_by_one() {
                     assert_eq!(exclusion.suits_long(at_once, 4), at_once == BYTES);
                     let range = from..from + at_once;
                     let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
-                        // Long stretches, and short ones as of scattered elements.
+                        // Long stretches, and short ones like those of scattered elements.
                         for part in [0..8000, 8000..12_000]
                             .into_iter()
                             .chain((12_000..BYTES).step_by(80).map(|at| at..at + 80))
@@ -254,7 +254,8 @@ fn long_runs_and_single_elements_of_several_threads_lose_nothing() {
         for thread in 0..4 {
             let (memory, control) = (&memory, &control);
             threads.spawn(move || {
-                // Two threads of each of two members; none is the first.
+                // Two threads of each of two members. They have no thread number, so none counts as the first
+                // thread.
                 let excluding = Excluding::new(thread / 2, Rank(thread as u32 / 2));
                 let relax = std::thread::yield_now;
                 let waiting = ElementWait { is_gone: &never, relax: Some(&relax) };

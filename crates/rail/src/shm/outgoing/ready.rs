@@ -14,7 +14,7 @@ pub(super) struct Ready {
     pub end: usize,
     /// The consumer reports at once that it has read a bulk that ends behind this offset.
     pub tell_from: usize,
-    /// The system refused more memory.
+    /// True once the system has refused more memory.
     pub refused: bool,
 }
 

@@ -5,7 +5,7 @@ use canele_sys::ids::Rank;
 
 const HEADER: Header = Header { kind: 1, inline_len: 0, flow: 0, tag: 0, sequence: 0 };
 
-/// A link from sender 1 to the owner of an inbox with small rings, and the inbox.
+/// Returns a link from sender 1 to the owner of an inbox with small rings, and the inbox.
 fn link() -> (Outgoing, Incoming, (Inbox, Arc<Memfd>)) {
     let layout = InboxLayout::new(2, 64, 32 << 10, usize::MAX);
     let inbox = |rank| Inbox::create(Rank(rank), layout, Fencing::Fences).unwrap();
@@ -23,12 +23,12 @@ fn link() -> (Outgoing, Incoming, (Inbox, Arc<Memfd>)) {
     (outgoing, incoming, (owner, file))
 }
 
-/// Bytes of the inbox that are real memory.
+/// Returns the bytes of the inbox that are real memory.
 fn real(file: &Memfd) -> usize {
     rustix::fs::fstat(file.fd()).unwrap().st_blocks as usize * 512
 }
 
-/// Sends packets of `bulk` bytes until there is no room, and receives them; how many.
+/// Sends packets of `bulk` bytes until there is no room, and receives them; returns their number.
 fn fill_and_drain(outgoing: &mut Outgoing, incoming: &mut Incoming, bulk: usize, number: &mut u8) -> usize {
     let mut sent = Vec::new();
     while outgoing.post_bulk(HEADER, &vec![*number; bulk]).is_ok() {

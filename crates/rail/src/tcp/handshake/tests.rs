@@ -27,10 +27,10 @@ fn credentials(me: u32) -> Credentials {
     }
 }
 
-/// Falsifies a byte, told its place in the stream.
+/// A function that may falsify a byte; it gets the byte's place in the stream.
 type Change<'a> = &'a dyn Fn(usize, &mut u8);
 
-/// Moves bytes one way, in pieces of at most `step`; `change` may falsify them, given their place in the stream.
+/// Moves bytes one way, in pieces of at most `step`. `change` may falsify each byte.
 fn pass(
     from: &mut Handshake,
     to: &mut Handshake,
@@ -49,7 +49,7 @@ fn pass(
     Ok(len > 0)
 }
 
-/// Runs to the end, or to the first refusal.
+/// Runs two handshakes against each other until both end or one refuses.
 fn meet(
     a: &mut Handshake,
     b: &mut Handshake,
@@ -186,7 +186,7 @@ fn another_rail_is_named() {
 #[test]
 fn oneself_is_refused() {
     assert_eq!(meet_honestly(&credentials(1), &credentials(1), 1), Err(HandshakeError::Oneself));
-    // What a reflecting peer, or a socket connected to itself, gives back.
+    // A reflecting peer, or a socket connected to itself, returns these bytes.
     let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]);
     let own = a.to_send().to_vec();
     assert_eq!(a.handle(&own), Err(HandshakeError::Oneself));
@@ -279,7 +279,7 @@ proptest! {
     }
 }
 
-/// Ranks of two jobs as each of them numbers the other's.
+/// Returns two jobs' ranks; each job numbers the other's ranks in its own way.
 fn two_jobs() -> [OtherRanks; 2] {
     let first = OtherRanks { job: 5, theirs: 6, key: [9; 32], first: 0, ranks: 2, here: Rank(4) };
     [first, OtherRanks { job: 6, theirs: 5, here: Rank(8), ranks: 4, ..first }]

@@ -23,7 +23,7 @@ fn carry(from: &mut Outgoing, to: &mut Incoming, back: &mut Outgoing, most: usiz
     len
 }
 
-/// Bytes as if they had come from the peer.
+/// Handles bytes as if they had come from the peer.
 fn feed(incoming: &mut Incoming, back: &mut Outgoing, bytes: &[u8]) {
     for bytes in bytes.chunks(SIZES.step()) {
         incoming.free().memory[..bytes.len()].copy_from_slice(bytes);

@@ -30,7 +30,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
-/// A packet: what is beside its header, its bulk, and the lent memory the bulk lies in.
+/// A packet: the bytes beside its header, its bulk, and the lent memory that holds the bulk.
 struct Packet {
     beside: Vec<u8>,
     bulk: Vec<u8>,
@@ -38,7 +38,7 @@ struct Packet {
 }
 
 impl Packet {
-    /// Its bytes follow from its number.
+    /// Makes a packet whose bytes follow from its number.
     fn new(out: &Outgoing, bulk: usize, inline: u8) -> Self {
         let number = out.next() as u8;
         Self { beside: vec![!number; inline as usize], bulk: vec![number; bulk], lent: None }
@@ -73,7 +73,7 @@ impl Packet {
     }
 }
 
-/// What the socket takes, at most `most` bytes.
+/// Takes at most `most` bytes of the unsent ones, like a socket.
 fn take(out: &mut Outgoing, most: usize) -> Vec<u8> {
     let mut bytes = out.unsent().to_vec();
     if let Some(Lent { stretches, skip }) = out.unsent_lent() {

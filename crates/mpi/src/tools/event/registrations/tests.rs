@@ -1,4 +1,4 @@
-//! Who is told of what, in which order, and what frees while it is told.
+//! Callbacks of event registrations: order, and freeing while a callback runs.
 
 use canele_engine::Rank;
 
@@ -13,7 +13,7 @@ fn lost(rail: u8) -> ProtoEvent {
     ProtoEvent::RailLost { peer: Rank(1), rail }
 }
 
-/// A function that writes down what it is told.
+/// Returns a function that logs its events.
 fn logged(events: &'static ToolEvents, log: &Log, who: &'static str) -> Option<(Callback, usize)> {
     let log = log.clone();
     let callback: Callback = Arc::new(move |number, safety| {
@@ -112,7 +112,7 @@ fn a_function_may_free_its_own_registration_which_ends_after_it() {
         let freed: Freed = Box::new(move |safety| freed.lock().unwrap().push(format!("freed {safety}")));
         events.free(registration, Some(freed), 0).unwrap();
         told.lock().unwrap().push("asked".to_owned());
-        // What is raised by what a function does is told by the one who tells.
+        // The caller that delivers events also delivers those raised during the callback.
         events.tell(0);
     });
     events.set_callback(registration, 0, Some((callback, 0))).unwrap();
