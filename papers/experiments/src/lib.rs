@@ -46,7 +46,7 @@ pub type PaperError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PaperArguments {
-    /// Folder for papers.md, its pictures and the saved measurements
+    /// Folder for papers.md, pictures and measurements
     #[arg(long, short, value_name = "FOLDER", default_value = "papers-results")]
     output: PathBuf,
     /// Measure fewer sizes and rounds, in about three minutes; counts and results are checked, and times are

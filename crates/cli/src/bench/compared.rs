@@ -95,9 +95,11 @@ fn rails(report: &Report) -> Chart {
     let strategies = strategies(report);
     let mut curves = ComparedCurves::default();
     let sum = sums(report);
-    let sockets = "limit: plain sockets, the sum of the rails alone";
+    let names = report.lines.first().and_then(|line| line.row.rails.clone()).unwrap_or_default();
+    let rails = if names.is_empty() { "the rails".into() } else { names.join(" + ") };
+    let sockets = format!("limit: plain sockets, the sum of {rails} alone");
     for (bytes, rate) in sum {
-        curves.add(sockets.into(), 0, Some((6, 4)), bytes as f64, rate);
+        curves.add(sockets.clone(), 0, Some((6, 4)), bytes as f64, rate);
     }
     curves.0.iter_mut().for_each(|curve| (curve.colour, curve.marked) = (LIMIT, false));
     for Line { row, .. } in &report.lines {

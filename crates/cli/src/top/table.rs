@@ -209,7 +209,7 @@ mod tests {
         assert!(text.lines().next().unwrap().ends_with("per second; by a measured profile"), "{text}");
         assert_eq!(words(1)[3..5], ["state", "lanes"]);
         assert_eq!(words(2)[3..5], ["waits", "4"]);
-        assert_eq!(words(2)[12..14], ["75", "%"], "{text}");
+        assert_eq!(words(2)[13..15], ["75", "%"], "{text}");
         assert_eq!(words(3)[3..5], ["waits", "1"]);
     }
 

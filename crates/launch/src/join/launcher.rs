@@ -112,7 +112,7 @@ fn launch(
     let tasks: Vec<Task> = agents.iter().enumerate().map(task).collect();
     let names = info.hosts.iter().map(|host| host.name.clone()).collect();
     let output = Output::new(OutputSpec::default(), OutputFiles::default(), names, None);
-    let settings = LauncherSettings { timeout: None, name_hosts: info.hosts.len() > 1, report_exits: false };
+    let settings = LauncherSettings { name_hosts: info.hosts.len() > 1, ..LauncherSettings::default() };
     let start = |events: &Events| {
         let agents = Agents::of_joined(agents, tasks, tunables.rails.clone(), events)?;
         Ok(JobHosts::There(Box::new(agents)))
