@@ -481,8 +481,7 @@ struct canele_flow *canele_job_world(const struct canele_job *job);
  *
  * Errors: CANELE_ERROR_STRATEGY.
  */
-canele_error canele_job_set_strategy(const struct canele_job *job,
-                                     const char *name);
+canele_error canele_job_set_strategy(const struct canele_job *job, const char *name);
 
 /**
  * Returns the number of this process in the job; UINT32_MAX if `flow` is no flow.
@@ -501,8 +500,7 @@ uint32_t canele_flow_size(const struct canele_flow *flow);
  *
  * Errors: as canele_flow_barrier; CANELE_ERROR_LENGTHS while some 32,000 flows are in use.
  */
-canele_error canele_flow_duplicate(const struct canele_flow *flow,
-                                   struct canele_flow **copy);
+canele_error canele_flow_duplicate(const struct canele_flow *flow, struct canele_flow **copy);
 
 /**
  * Makes a new flow as canele_flow_duplicate does, on the lane of this number. Threads that use flows on
@@ -529,8 +527,7 @@ canele_error canele_flow_close(struct canele_flow **flow);
  *
  * Errors: CANELE_ERROR_LENGTHS: the level is above 7.
  */
-canele_error canele_flow_set_priority(const struct canele_flow *flow,
-                                      uint8_t level);
+canele_error canele_flow_set_priority(const struct canele_flow *flow, uint8_t level);
 
 /**
  * Chooses the rail for this rank's messages on the flow; while it is full they may use another rail. Rails
@@ -538,8 +535,7 @@ canele_error canele_flow_set_priority(const struct canele_flow *flow,
  *
  * Errors: CANELE_ERROR_LENGTHS: there is no such rail.
  */
-canele_error canele_flow_prefer_rail(const struct canele_flow *flow,
-                                     uint8_t rail);
+canele_error canele_flow_prefer_rail(const struct canele_flow *flow, uint8_t rail);
 
 /**
  * Chooses the only rail for this rank's messages on the flow to other hosts. Messages wait while the rail is
@@ -547,8 +543,7 @@ canele_error canele_flow_prefer_rail(const struct canele_flow *flow,
  *
  * Errors: CANELE_ERROR_LENGTHS: there is no such rail.
  */
-canele_error canele_flow_require_rail(const struct canele_flow *flow,
-                                      uint8_t rail);
+canele_error canele_flow_require_rail(const struct canele_flow *flow, uint8_t rail);
 
 /**
  * Sends `bytes` bytes at `data` to rank `to` with a tag. After the return they may be changed; the message
@@ -661,9 +656,7 @@ canele_error canele_flow_irecv(const struct canele_flow *flow,
  * and `request` becomes NULL. If `request` does not become NULL, the test failed and the operation is still
  * under way.
  */
-canele_error canele_request_test(struct canele_request **request,
-                                 bool *ended,
-                                 struct canele_status *status);
+canele_error canele_request_test(struct canele_request **request, bool *ended, struct canele_status *status);
 
 /**
  * Waits until the request has ended, and closes it: `request` becomes NULL, and the sender, tag and length
@@ -671,8 +664,7 @@ canele_error canele_request_test(struct canele_request **request,
  *
  * Errors: as canele_request_test.
  */
-canele_error canele_request_wait(struct canele_request **request,
-                                 struct canele_status *status);
+canele_error canele_request_wait(struct canele_request **request, struct canele_status *status);
 
 /**
  * Waits as canele_request_wait does, at most `wait_ns` nanoseconds.
@@ -692,8 +684,7 @@ canele_error canele_request_wait_deadline(struct canele_request **request,
  *
  * Errors: CANELE_ERROR_FINISHED.
  */
-canele_error canele_request_cancel(struct canele_request *request,
-                                   bool *withdrawn);
+canele_error canele_request_cancel(struct canele_request *request, bool *withdrawn);
 
 /**
  * Waits for all of `count` requests; those that are NULL are skipped. All become NULL. `statuses`, unless
@@ -701,9 +692,7 @@ canele_error canele_request_cancel(struct canele_request *request,
  *
  * Errors: the error of the first request that failed, after all have ended.
  */
-canele_error canele_wait_all(struct canele_request **requests,
-                             size_t count,
-                             struct canele_status *statuses);
+canele_error canele_wait_all(struct canele_request **requests, size_t count, struct canele_status *statuses);
 
 /**
  * Waits until one of `count` requests has ended; those that are NULL are skipped. The request is closed and
@@ -807,10 +796,7 @@ canele_error canele_flow_barrier(const struct canele_flow *flow);
  * Errors: as canele_flow_barrier; CANELE_ERROR_NO_SUCH_RANK; CANELE_ERROR_LENGTHS: another rank gave another
  * length.
  */
-canele_error canele_flow_broadcast(const struct canele_flow *flow,
-                                   uint32_t root,
-                                   void *data,
-                                   size_t bytes);
+canele_error canele_flow_broadcast(const struct canele_flow *flow, uint32_t root, void *data, size_t bytes);
 
 /**
  * Reduces `count` items of a type of each rank, element by element, into `count` items at `result` of rank
@@ -874,10 +860,7 @@ canele_error canele_flow_scatter(const struct canele_flow *flow,
  *
  * Errors: as canele_flow_broadcast.
  */
-canele_error canele_flow_allgather(const struct canele_flow *flow,
-                                   const void *data,
-                                   size_t bytes,
-                                   void *all);
+canele_error canele_flow_allgather(const struct canele_flow *flow, const void *data, size_t bytes, void *all);
 
 /**
  * Sends each rank its `bytes` bytes of those at `data`, and receives `bytes` bytes from each rank at
@@ -1004,8 +987,7 @@ canele_error canele_remote_region_put_notify(const struct canele_remote_region *
  * Errors: CANELE_ERROR_DEADLINE; the owner is gone; CANELE_ERROR_REFUSED: a put with a notice since the last
  * fence to this owner went to a region that the owner has closed.
  */
-canele_error canele_remote_region_fence(const struct canele_remote_region *remote,
-                                        uint64_t wait_ns);
+canele_error canele_remote_region_fence(const struct canele_remote_region *remote, uint64_t wait_ns);
 
 /**
  * Adds `n` to the 64-bit word at `offset` bytes, a multiple of 8, atomically among all ranks, and stores its
@@ -1231,8 +1213,7 @@ canele_error canele_job_find_mailbox(const struct canele_job *job,
  * Errors: a rank died: each waiting call reports this once, and the next call works as before; the message's
  * sender died before its data arrived; CANELE_ERROR_NO_SENDER_LEFT, as for canele_flow_recv.
  */
-canele_error canele_mailbox_retrieve(const struct canele_mailbox *mailbox,
-                                     struct canele_message **message);
+canele_error canele_mailbox_retrieve(const struct canele_mailbox *mailbox, struct canele_message **message);
 
 /**
  * Takes the next message out of the mailbox if there is one now; otherwise `message` becomes NULL.
