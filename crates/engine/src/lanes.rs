@@ -15,6 +15,8 @@ mod set;
 mod settings;
 mod sleep;
 mod watch;
+#[cfg(test)]
+mod watch_models;
 
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -92,7 +92,7 @@ impl<'a> Waiting<'a> {
             None => self.note(core, now),
             Some(at) if !self.is_told && now - at >= TOLD_AFTER => {
                 self.is_told = true;
-                core.publish_waits();
+                core.publish_lasting_waits();
             }
             Some(_) => {}
         }

@@ -25,6 +25,8 @@ pub(crate) struct WaitTable {
     noted: Vec<Noted>,
     /// True if a wait is published in shared memory.
     is_told: bool,
+    /// True if what is published has all present waits.
+    is_current: bool,
     /// The program's names of its flows.
     names: BTreeMap<FlowId, String>,
 }
@@ -42,6 +44,7 @@ impl WaitTable {
         if self.noted.len() < MOST_NOTED {
             let (thread, since_ns) = (fork::thread_number(), clock::monotonic_ns());
             self.noted.push(Noted { thread, since_ns, wait });
+            self.is_current = false;
         }
     }
 
@@ -51,6 +54,7 @@ impl WaitTable {
         // The last of them: a wait may be part of another one.
         if let Some(at) = self.noted.iter().rposition(|noted| noted.thread == thread) {
             self.noted.remove(at);
+            self.is_current = false;
         }
         self.is_told
     }
@@ -93,6 +97,7 @@ impl WaitTable {
 
     fn write(&mut self, page: &StatsPage, waits: Waits, since_ns: Vec<u64>) {
         self.is_told = !waits.threads.is_empty();
+        self.is_current = true;
         let place = page.waits();
         place.write(&waits.encode(since_ns, place.room()));
     }
@@ -115,9 +120,17 @@ impl Engine {
 }
 
 impl Core {
-    /// Publishes the waits of the threads of this rank in shared memory.
+    /// Publishes the waits of the threads of this rank, one of which lasts. Waits that are published already keep
+    /// the details that a user has asked for.
     #[cold]
-    pub fn publish_waits(&mut self) {
+    pub fn publish_lasting_waits(&mut self) {
+        if !self.stats.waits.is_current {
+            self.publish_waits();
+        }
+    }
+
+    /// Publishes the waits of the threads of this rank in shared memory.
+    fn publish_waits(&mut self) {
         let (waits, since_ns) = self.stats.waits.waits();
         self.stats.waits.write(&self.stats.page, waits, since_ns);
     }
@@ -178,6 +191,17 @@ mod tests {
         assert!(!table.forget(), "nothing was told");
         let (waits, since) = table.waits();
         assert_eq!((waits.threads, since.len()), (vec![receive(1, 0)], 1));
+    }
+
+    #[test]
+    fn published_waits_are_current_until_a_wait_begins_or_ends() {
+        let mut table = WaitTable { is_current: true, ..WaitTable::default() };
+        table.note(receive(1, 0));
+        assert!(!std::mem::replace(&mut table.is_current, true));
+        table.forget();
+        assert!(!std::mem::replace(&mut table.is_current, true));
+        table.forget();
+        assert!(table.is_current, "there was none");
     }
 
     #[test]
