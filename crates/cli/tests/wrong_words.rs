@@ -26,14 +26,21 @@ fn a_program_of_this_directory_is_named_as_it_has_to_be_written() {
     let folder = std::env::temp_dir().join(format!("canele-wrong-words-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("solver-of-mine"), "").unwrap();
-    let ended = canele(&["run", "--wd", folder.to_str().unwrap(), "-n", "2", "solver-of-mine"]);
+    std::fs::write(folder.join("ring-of-mine.py"), "").unwrap();
+    for (name, status, said) in [
+        ("solver-of-mine", 127, "not found on the PATH; the file in this directory is ./solver-of-mine"),
+        (
+            "ring-of-mine.py",
+            127,
+            "not found on the PATH; the one in this directory runs as `python3 ring-of-mine.py`",
+        ),
+        ("./ring-of-mine.py", 126, "not executable; a script runs as `python3 ./ring-of-mine.py`"),
+    ] {
+        let ended = canele(&["run", "--wd", folder.to_str().unwrap(), "-n", "2", name]);
+        assert_eq!(ended.code(), Some(status), "{name}: {}", ended.error);
+        assert!(ended.error.contains(said), "{name}: {}", ended.error);
+    }
     std::fs::remove_dir_all(folder).unwrap();
-    assert_eq!(ended.code(), Some(127));
-    assert!(
-        ended.error.contains("not found on the PATH; the file in this directory is ./solver-of-mine"),
-        "{}",
-        ended.error
-    );
 }
 
 #[test]

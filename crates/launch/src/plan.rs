@@ -19,6 +19,8 @@ use super::refused::refused_memory;
 
 /// The longest plan in bytes, far above the command lines that the system allows.
 const MAX_PLAN: u64 = 1 << 30;
+/// The end of a name of a script in Python.
+const PYTHON: &str = ".py";
 
 /// One program of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,7 +171,14 @@ impl Plan {
                 (127, "the file is there, but not the interpreter it names")
             }
             io::ErrorKind::NotFound if !name.contains('/') && directory.join(name).is_file() => {
-                return (127, format!("not found on the PATH; the file in this directory is ./{name}"));
+                let where_it_is = match name.ends_with(PYTHON) {
+                    true => format!("the one in this directory runs as `python3 {name}`"),
+                    false => format!("the file in this directory is ./{name}"),
+                };
+                return (127, format!("not found on the PATH; {where_it_is}"));
+            }
+            io::ErrorKind::PermissionDenied if name.ends_with(PYTHON) => {
+                return (126, format!("not executable; a script runs as `python3 {name}`"));
             }
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (127, "not found"),
             io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => (126, "not executable"),

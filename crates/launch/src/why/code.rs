@@ -188,8 +188,10 @@ fn call_site(frames: &[Frame]) -> CallSite {
 /// for `canele::flow::Flow::recv`.
 fn call_name(frame: &Frame) -> Option<String> {
     let function = frame.function.as_deref()?;
-    // Some functions continue by a jump to a part of their own: `mpi_abi::general_MPI_Recv`.
-    let function = function.rsplit_once("::general_").map_or(function, |(_, name)| name);
+    // Some functions continue by a jump to a part of their own: `mpi_abi::exports::general_MPI_Recv`.
+    let parts = ["::general_", "::packed_", "::routed_"];
+    let function =
+        parts.iter().find_map(|part| function.rsplit_once(part)).map_or(function, |(_, name)| name);
     if let Some(mpi) = function.strip_prefix("PMPI_").or(function.strip_prefix("MPI_")) {
         return Some(format!("MPI_{mpi}"));
     }
@@ -225,8 +227,10 @@ mod tests {
         let site = call_site(&frames);
         assert_eq!((site.call.as_deref(), site.function.as_deref()), (Some("MPI_Recv"), Some("exchange")));
         assert_eq!((site.file.as_deref(), site.line), (Some("ring.c"), Some(12)));
-        let general = frame("mpi_abi::general_MPI_Recv", true, 0);
-        assert_eq!(call_name(&general).as_deref(), Some("MPI_Recv"));
+        for part in ["general", "packed", "routed"] {
+            let frame = frame(&format!("mpi_abi::exports::{part}_MPI_Recv"), true, 0);
+            assert_eq!(call_name(&frame).as_deref(), Some("MPI_Recv"));
+        }
     }
 
     #[test]
