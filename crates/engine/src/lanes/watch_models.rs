@@ -26,6 +26,9 @@ struct Sleeps {
     changes: u32,
 }
 
+/// The condition under which a wait ends.
+type Condition = fn(&Sleeps) -> bool;
+
 /// A rank whose lanes 0 and 1 have a thread each.
 #[derive(Default)]
 struct Rank {
@@ -62,7 +65,7 @@ impl Rank {
     }
 
     /// Waits as the thread of a lane, until `is_ready`.
-    fn wait(&self, lane: u8, is_ready: fn(&Sleeps) -> bool) {
+    fn wait(&self, lane: u8, is_ready: Condition) {
         while !is_ready(&self.sleeps.lock().unwrap()) {
             self.sleep(lane, is_ready);
         }
@@ -79,7 +82,7 @@ impl Rank {
     }
 
     /// Sleeps once, as `Engine::sleep` does.
-    fn sleep(&self, lane: u8, is_ready: fn(&Sleeps) -> bool) {
+    fn sleep(&self, lane: u8, is_ready: Condition) {
         let at = usize::from(lane);
         self.change(|sleeps| (sleeps.is_asleep[at], sleeps.is_woken[at]) = (true, false));
         let role = {
@@ -124,7 +127,7 @@ fn loom_a_packet_of_a_lane_without_a_thread_is_received_while_any_thread_sleeps(
         model.preemption_bound = Some(2);
         model.check(move || {
             let rank = Arc::new(Rank::default());
-            let waits: [(u8, fn(&Sleeps) -> bool); 2] =
+            let waits: [(u8, Condition); 2] =
                 [(0, |sleeps| sleeps.has_packet[0]), (1, |sleeps| sleeps.is_received)];
             let threads = waits.map(|(lane, is_ready)| {
                 let rank = rank.clone();
