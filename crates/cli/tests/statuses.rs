@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{canele, shell};
+use support::{canele, shell, start_shell};
 
 #[test]
 fn success_is_silent() {
@@ -127,15 +127,11 @@ fn the_job_ends_with_a_process_that_the_caller_names() {
     let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let pid = other.id().to_string();
     let input = other.stdin.take();
-    let job = std::thread::spawn({
-        let pid = pid.clone();
-        move || shell(&["-n", "2", "--end-with", &pid], "echo begun; sleep 1000")
-    });
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    assert!(!job.is_finished(), "while that process runs");
+    let job = start_shell(&["-n", "2", "--end-with", &pid], "sleep 1000; exit 0");
+    job.wait_for(2, "sleep");
     drop(input);
     other.wait().unwrap();
-    let ended = job.join().unwrap();
+    let ended = job.end();
     assert_eq!(ended.code(), Some(143), "{}", ended.error);
     assert!(
         ended.error.starts_with(&format!("canele: process {pid} of --end-with has ended")),

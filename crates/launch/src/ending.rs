@@ -15,9 +15,10 @@ use super::failure::SignalName;
 use super::finalize_watch::FINALIZE_GRACE;
 use super::host_ranks::Order;
 use super::input::Input;
+use super::job_report::JobReport;
 use super::launcher::{GRACE, Launcher};
 use super::member::Member;
-use super::query::{JobReport, Queries};
+use super::query::Queries;
 use super::why;
 use super::wording::rank_list;
 

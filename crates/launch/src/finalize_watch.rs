@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::query::JobReport;
+use super::job_report::JobReport;
 use super::why::Standstill;
 
 /// The time that ranks wait for others before their job is ended.

@@ -49,6 +49,7 @@ pub mod installation;
 mod job;
 mod job_elsewhere;
 mod job_hosts;
+mod job_report;
 mod join;
 mod launcher;
 mod member;
@@ -88,11 +89,11 @@ pub use hosts::{
     read_list as read_host_list,
 };
 pub use input::InputTo;
+pub use job_report::{JobReport, PartReport, RailReport, RankReport};
 pub use join::{JoinRole, serve_join};
 pub use output_files::OutputSpec;
 pub use pattern::Pattern;
 pub use plan::Program;
-pub use query::{JobReport, PartReport, RailReport, RankReport};
 pub use query_client::{QueryError, RunningJobs, query_job, query_jobs};
 pub use rankfile::{RankFile, read as read_rank_file};
 pub use remote::serve_host;

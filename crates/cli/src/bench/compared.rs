@@ -3,7 +3,7 @@
 
 use super::arguments::Bench;
 use super::case::Limit;
-use super::compared_findings::{dsm_finding, flows_finding, rails_finding};
+use super::compared_findings::{dsm_finding, flows_finding, number_of, rails_finding};
 use super::report::{Line, Report, Row};
 use super::table::axis_time;
 use canele_chart::{Axis, Chart, Curve, LIMIT, Legend, Points, Scale, label_of_size, ours, size};
@@ -69,9 +69,8 @@ fn flows(report: &Report) -> Vec<Chart> {
                 continue;
             };
             let dashes = BY_STRATEGY[place(&strategies, strategy) % BY_STRATEGY.len()];
-            let plural = if of == 1 { "flow" } else { "flows" };
             curves.add(
-                format!("{of} {plural}, {strategy}"),
+                format!("{}, {strategy}", number_of(of, "flow")),
                 place(&flows, &of),
                 dashes,
                 f64::from(packs),

@@ -11,7 +11,7 @@ pub fn dsm_finding(report: &Report, bytes: Option<usize>) -> String {
     let rows = || report.lines.iter().map(|line| &line.row).filter(whole);
     let most = rows().filter_map(|row| row.packs).max();
     let of = bytes.map(|bytes| format!(" of {}", bytes_of(bytes))).unwrap_or_default();
-    let words = format!("{} pages{of}", most.unwrap_or_default());
+    let words = number_of(most.unwrap_or_default(), "page") + &of;
     best_beside_first(words, rows().filter(|row| row.packs == most))
 }
 
@@ -20,8 +20,13 @@ pub fn flows_finding(report: &Report, bytes: usize) -> String {
     let rows = || report.lines.iter().map(|line| &line.row).filter(|row| row.bytes == Some(bytes));
     let most = rows().map(|row| (row.flows, row.packs)).max();
     let flows = most.and_then(|most| most.0).unwrap_or_default();
-    let words = format!("{flows} flows, packs of {}", bytes_of(bytes));
+    let words = format!("{}, packs of {}", number_of(flows, "flow"), bytes_of(bytes));
     best_beside_first(words, rows().filter(|row| Some((row.flows, row.packs)) == most))
+}
+
+/// Returns a text like `1 flow` or `4 flows`.
+pub fn number_of(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Returns `words`, and how the strategy with the shortest time compares with the first strategy.

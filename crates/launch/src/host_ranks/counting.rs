@@ -14,7 +14,7 @@ use canele_sys::counters::Counter;
 
 use super::local_ranks::{LocalRank, LocalRanks};
 use super::orders::Counts;
-use super::outside::{ProcessState, places_of, process_states};
+use super::outside::{ProcessState, places_of, process_state};
 use super::running_at::running_at;
 
 /// The pause between two checks for new counters.
@@ -48,8 +48,8 @@ impl Counting {
         (local_ranks, lanes): RanksAndLanes<'_>,
         until: Instant,
     ) -> Counting {
-        let pids: Vec<_> = local_ranks.all().iter().map(|local_rank| local_rank.pid).collect();
-        let processes = process_states(&pids);
+        let state = |local_rank: &LocalRank| local_rank.pid.and_then(process_state);
+        let processes = local_ranks.all().iter().map(state).collect();
         let ask = |local_rank: &LocalRank| match local_rank.notifier() {
             Some(notifier) if local_rank.is_inside() => Some(notifier.notify()),
             _ => None,

@@ -6,16 +6,11 @@ use canele_sys::bounded_read::read_kernel;
 use canele_sys::code_map::{self, MappedCode};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// The most threads of a process that are read.
 const MOST_THREADS: usize = 64;
-/// The pause before processes with running threads are looked at again, and how often that is done.
-const AGAIN_AFTER: Duration = Duration::from_millis(1);
-const LOOKS_AGAIN: usize = 2;
 /// The most bytes of a name in a report.
 const MOST_NAME: usize = 40;
 
@@ -43,32 +38,6 @@ pub struct CodePlace {
     pub module_bytes: u64,
     /// The address in the file's numbering.
     pub address: u64,
-}
-
-/// Returns the present state of each process; none for one that does not exist.
-///
-/// A thread that waits also runs for moments, when a timer wakes it. So the processes with running threads are looked
-/// at again, after [`AGAIN_AFTER`].
-pub fn process_states(pids: &[Option<u32>]) -> Vec<Option<ProcessState>> {
-    states_by(pids, process_state)
-}
-
-fn states_by(
-    pids: &[Option<u32>],
-    mut look: impl FnMut(u32) -> Option<ProcessState>,
-) -> Vec<Option<ProcessState>> {
-    let mut states: Vec<_> = pids.iter().map(|pid| pid.and_then(&mut look)).collect();
-    let runs = |state: &Option<ProcessState>| state.as_ref().is_some_and(|state| state.letter == "R");
-    for _ in 0..LOOKS_AGAIN {
-        if !states.iter().any(runs) {
-            break;
-        }
-        thread::sleep(AGAIN_AFTER);
-        for (state, pid) in states.iter_mut().zip(pids).filter(|(state, _)| runs(state)) {
-            *state = pid.and_then(&mut look);
-        }
-    }
-    states
 }
 
 /// Returns the present state of a process; none if it does not exist.
@@ -131,19 +100,6 @@ mod tests {
         let own = process_state(std::process::id()).expect("this process");
         assert_eq!(own.letter, "R");
         assert_eq!(process_state(0), None);
-    }
-
-    #[test]
-    fn a_process_that_ran_for_a_moment_waits_and_one_that_goes_on_computes() {
-        let state = |letter: &str| Some(ProcessState { letter: letter.into(), ..ProcessState::default() });
-        let mut looks = [0; 3];
-        let states = states_by(&[Some(0), Some(1), Some(2), None], |pid| {
-            let look = &mut looks[pid as usize];
-            *look += 1;
-            state(if pid == 0 || pid == 1 && *look == 1 { "R" } else { "S" })
-        });
-        assert_eq!(states, [state("R"), state("S"), state("S"), None]);
-        assert_eq!(looks, [1 + LOOKS_AGAIN, 2, 1]);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use canele_sys::printable;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::query::{Busy, JobReport, RankReport};
+use crate::job_report::{JobReport, RankReport};
+use crate::query::Busy;
 
 /// The limits on an answer.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,7 @@ use rustix::io::{Errno, read};
 use super::QueryError;
 use super::answer::{AnswerError, AnswerLimits, AnswerReader};
 use super::reach::Reached;
-use crate::query::JobReport;
+use crate::job_report::JobReport;
 
 /// The time that launchers of this user have to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(5);

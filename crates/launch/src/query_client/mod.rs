@@ -19,7 +19,7 @@ use std::io;
 use canele_sys::peer_credentials::PeerCredentials;
 use rustix::process::getuid;
 
-use super::query::JobReport;
+use super::job_report::JobReport;
 use super::query_name::QueryNames;
 use conversations::converse;
 use reach::{Reach, Reached, reach};

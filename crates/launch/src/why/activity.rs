@@ -5,7 +5,7 @@
 
 use canele_control::{ThreadWait, WaitOperation};
 
-use crate::query::RankReport;
+use crate::job_report::RankReport;
 
 /// The activity of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use canele_control::{UnexpectedMessage, Waits};
 use serde::Serialize;
 
 use crate::host_ranks::ProcessState;
-use crate::query::{JobReport, RankReport};
+use crate::job_report::{JobReport, RankReport};
 pub use activity::{Activity, activity};
 pub use code::CallSite;
 pub(crate) use code::Code;

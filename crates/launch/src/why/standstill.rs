@@ -10,7 +10,7 @@ use canele_sys::counters::{Counter, CounterClass};
 
 use super::needs::{RankFacts, Ranks};
 use super::{explain, facts_of};
-use crate::query::{JobReport, RankReport};
+use crate::job_report::{JobReport, RankReport};
 
 /// A job whose ranks all wait, as one report shows it.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use canele_control::{ThreadWait, UnexpectedMessage, WaitCollective, WaitMessage,
 use super::activity::Activity;
 use super::code::CallSite;
 use super::conclusion::WaitFinding;
-use crate::query::RankReport;
+use crate::job_report::RankReport;
 use crate::wording::{amount, rank_list};
 
 /// The most ranks of a cycle that are named.
