@@ -22,6 +22,7 @@ mod estimate;
 mod levels;
 mod load;
 mod seat;
+mod share;
 #[cfg(test)]
 mod tests;
 
