@@ -51,15 +51,24 @@ def run_all(wanted, turns, limits, tell):
 def take_turns(rounds, runs, turns, last, tell):
     """Returns the figures of `runs`, pairs of a program and a number of ranks. `turns` has pairs of a
     participant's name and its measuring function. Each round begins at another participant; those of `last`
-    come after them."""
+    come after them. Ctrl-C and SIGTERM end the rounds early; the figures so far are returned."""
     figures = Figures(rounds)
-    for round_ in range(rounds):
+    try:
+        measure_rounds(figures, runs, turns, last, tell)
+    except (KeyboardInterrupt, SystemExit):
+        figures.failures.append("interrupted: the last round is not complete")
+    return figures
+
+
+def measure_rounds(figures, runs, turns, last, tell):
+    """Fills `figures` round by round."""
+    for round_ in range(figures.rounds):
         # No participant is always the first, or always behind the same one.
         first = round_ % len(turns)
         order = turns[first:] + turns[:first] + last
         for program, ranks in runs:
             for name, measure in order:
-                where = f"round {round_ + 1}/{rounds}  {program} on {ranks}: {name}"
+                where = f"round {round_ + 1}/{figures.rounds}  {program} on {ranks}: {name}"
                 tell(where)
                 try:
                     figures.put(round_, name, program, ranks, measure(program, ranks))
@@ -67,7 +76,6 @@ def take_turns(rounds, runs, turns, last, tell):
                     # The other participants go on.
                     figures.failures.append(f"{where}: {error}")
                     tell(f"FAILED {where}: {error}\n")
-    return figures
 
 
 class Failed(Exception):

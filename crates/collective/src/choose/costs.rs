@@ -119,6 +119,11 @@ impl CollectiveCosts {
         self.host.is_some_and(|host| !host.shares_caches())
     }
 
+    /// Returns the time of a byte that is copied within a processor's own cache.
+    pub(super) fn own_copy_ns(&self) -> f64 {
+        self.host.map_or(self.near_copy_ns, |host| per_byte(host.copy.near))
+    }
+
     /// Returns the factor by which a copy out of another processor's cache takes longer while so many
     /// processors copy. Their rate together was measured with single copies.
     pub(super) fn crowding(&self, processors: f64) -> f64 {

@@ -23,6 +23,13 @@ const SINGLE_COPY_BYTES: f64 = 32_768.0;
 /// The factor of the time of a byte from memory to memory, neither of which is in a cache.
 const MEMORY_TIMES: f64 = 2.0;
 
+/// The part of a message that one end copies before the other end begins, a packet.
+const PACKET_BYTES: f64 = 16_384.0;
+
+/// The factor of the time of a rank that works alone, beside ranks on its processor that wait: they look for
+/// their messages meanwhile. It was measured on processors with caches of their own.
+const BESIDE_WAITING: f64 = 1.25;
+
 /// A processor's time to pack a block, beside its bytes.
 const PACKING_NS: f64 = 9.0;
 
@@ -31,7 +38,12 @@ pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64
     if let Some(levels) = seat.levels {
         return levels.estimate_ns(seat, shape, algorithm);
     }
-    let load = Load::of(seat, shape, algorithm);
+    let load = match Load::of(seat, shape, algorithm) {
+        load if seat.oversubscribed && seat.costs.has_own_caches() => {
+            load.beside_waiting_ranks(BESIDE_WAITING)
+        }
+        load => load,
+    };
     let costs = seat.costs;
     let ranks = seat.ranks as f64;
     let processors = if seat.oversubscribed { costs.processors.min(ranks) } else { ranks };
@@ -44,13 +56,18 @@ pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64
         true => waits * load.waits * costs.turn_ns * ranks / processors,
         false => (2.0 * waits - 1.0) * load.rounds * costs.round_ns,
     };
-    let fetch_ns = if is_far { costs.far_copy_ns } else { costs.near_copy_ns };
+    // The only peer's operands were copied into this rank's cache, unless they are published.
+    let is_own = has_one_peer(seat) && load.readers == 0.0;
+    let fetch_ns = match is_far {
+        true => costs.far_copy_ns,
+        false if is_own => costs.own_copy_ns(),
+        false => costs.near_copy_ns,
+    };
     // Operands in no cache are fetched, except those that are reduced part by part or came through a cache of
     // both ends.
     let is_near = load.is_in_parts || seat.shares_caches();
     let reduce_ns = if is_far && !is_near { costs.reduce_ns + costs.far_copy_ns } else { costs.reduce_ns };
-    let has_one_peer = seat.ranks == 2 && seat.has_own_caches();
-    let peers = if has_one_peer { 0 } else { 1 + usize::from(load.peers > NEAR_PEERS) };
+    let peers = if has_one_peer(seat) { 0 } else { 1 + usize::from(load.peers > NEAR_PEERS) };
     waiting
         + load.messages.on(processors) * costs.message_ns[peers]
         + copying.ns
@@ -58,6 +75,11 @@ pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64
         + load.reduced.on(processors) * reduce_ns
         + load.packed.on(processors) * PACKING_NS
         + load.readers / processors * costs.publish_ns
+}
+
+/// Returns true if there are two members, with caches of their own.
+fn has_one_peer(seat: Seat) -> bool {
+    seat.ranks == 2 && seat.has_own_caches()
 }
 
 /// The copying of an algorithm's messages.
@@ -77,10 +99,18 @@ impl Copying {
             true => costs.far_copy_ns,
         };
         let both = load.copied.crowded_on(processors, costs.crowding(processors), 0.0) * byte_ns;
-        // Both ends copy at the same time if both have a processor and caches between them.
-        let twice = Self { ns: if seat.shares_caches() { both / 2.0 } else { both }, is_once: false };
+        // Both ends copy at the same time if both have a processor, and caches between them or no other peer.
+        let together = match seat.shares_caches() {
+            true => 1.0,
+            false if has_one_peer(seat) => 1.0 - (PACKET_BYTES / load.message_bytes()).min(1.0),
+            false => 0.0,
+        };
+        let twice = Self { ns: both * (1.0 - together / 2.0), is_once: false };
         match Self::once(seat, load, processors) {
-            Some(ns) if !seat.oversubscribed || ns < twice.ns => Self { ns, is_once: true },
+            // The only peer learns which way is faster, and ranks that share processors do as well.
+            Some(ns) if !seat.oversubscribed && !has_one_peer(seat) || ns < twice.ns => {
+                Self { ns, is_once: true }
+            }
             _ => twice,
         }
     }

@@ -111,7 +111,7 @@ const DIFFERENCES: [Difference; 18] = [
 
 #[test]
 fn few_ranks_on_two_processors_choose_what_was_measured_but_for_these_differences() {
-    let mut used = [false; DIFFERENCES.len()];
+    let (mut used, mut new) = ([false; DIFFERENCES.len()], Vec::new());
     for (ranks, operation) in (2..=8).flat_map(|ranks| OPERATIONS.map(|operation| (ranks, operation))) {
         for bytes in sizes() {
             let (seat, shape) = (on_two_processors(ranks), shape(operation, bytes));
@@ -125,13 +125,13 @@ fn few_ranks_on_two_processors_choose_what_was_measured_but_for_these_difference
                     && bytes_of.contains(&bytes)
             };
             let known = DIFFERENCES.iter().position(covers);
-            assert!(
-                was == is || known.is_some(),
-                "{name} of {bytes} bytes, {ranks} ranks: {was:?} was measured, not {is:?}"
-            );
+            if was != is && known.is_none() {
+                new.push(format!("{name} of {bytes} bytes, {ranks} ranks: {was:?} was measured, not {is:?}"));
+            }
             known.into_iter().for_each(|row| used[row] = true);
         }
     }
+    assert!(new.is_empty(), "{}", new.join("\n"));
     for (Difference(names, was, is, .., why), used) in DIFFERENCES.iter().zip(used) {
         assert!(used, "{names:?}: {was:?} and not {is:?} is chosen again, so this is no difference: {why}");
     }
@@ -192,6 +192,31 @@ fn many_ranks_have_few_messages_for_short_data() {
     for operation in [Operation::Allgather, Operation::ReduceScatter] {
         assert_eq!(seat(&own, 64, 16).choose(shape(operation, 8)), Flat);
     }
+}
+
+#[test]
+fn two_ranks_with_caches_each_send_long_data_as_one_message() {
+    // 64 KB on two such processors, µs: broadcast 7.2 and 11.3 by a shared buffer; reduce 6.7 and 13.0 by the
+    // root out of one; allreduce 7.2, and 12.2 by a ring.
+    let seat = seat(&HostProfile::TWO_FAR_PROCESSORS, 2, 2);
+    for operation in [Operation::Broadcast(Root::At(0)), Operation::Reduce(Root::At(0))] {
+        assert_eq!(seat.choose(shape(operation, 65536)), Tree);
+    }
+    assert_eq!(seat.choose(shape(Operation::Allreduce, 65536)), Doubling);
+}
+
+#[test]
+fn ranks_that_share_processors_with_caches_each_give_no_rank_the_work_of_all() {
+    // µs of 8 ranks on two such processors; the kernel shared these between groups of one rank each.
+    let seat = seat(&HostProfile::TWO_FAR_PROCESSORS, 8, 2);
+    // 15.3 and 18.1, and 28.7 and 40.9 through the middle.
+    assert_eq!(seat.choose(shape(Operation::Allgather, 1024)), Burst);
+    assert_eq!(seat.choose(shape(Operation::Allgather, 2048)), Burst);
+    // 20.3, and 54.9 through the middle.
+    assert_eq!(seat.choose(shape(Operation::ReduceScatter, 2048)), Burst);
+    // 59 to 70; by the root 65 to 145, by messages to it 49 to 174.
+    assert_eq!(seat.choose(shape(Operation::Reduce(Root::At(0)), 65536)), SharedBuffer);
+    assert_eq!(seat.choose(shape(Operation::Allreduce, 8)), Flat);
 }
 
 #[test]

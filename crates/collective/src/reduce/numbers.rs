@@ -93,11 +93,12 @@ macro_rules! floats {
                 a * b
             }
             // The standard library leaves the sign of a zero result open; here all ranks must agree on it.
+            // Without branches the compiler combines several numbers at once.
             fn smaller(a: $t, b: $t) -> $t {
-                if b.is_nan() || a < b || (a == b && a.is_sign_negative()) { a } else { b }
+                if b.is_nan() | (a < b) | ((a == b) & a.is_sign_negative()) { a } else { b }
             }
             fn larger(a: $t, b: $t) -> $t {
-                if b.is_nan() || a > b || (a == b && a.is_sign_positive()) { a } else { b }
+                if b.is_nan() | (a > b) | ((a == b) & a.is_sign_positive()) { a } else { b }
             }
             fn is_nan(a: $t) -> bool {
                 a.is_nan()

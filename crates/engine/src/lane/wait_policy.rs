@@ -8,6 +8,10 @@
 //! A yield among waiting ranks takes microseconds. If another program computes on the same processor, a yield
 //! takes a whole time slice, and a message that comes meanwhile does not shorten it. A sleeper is woken and
 //! runs at once. So after a yield that took long this rank sleeps instead of yielding, for a number of waits.
+//!
+//! A yield returns at once if no other process is ready, and also if the kernel shares the processor between
+//! groups of processes and each rank is a group of its own. In the second case a rank must use up its share
+//! before another one runs. So yields that return at once count by their time, and many of them are made.
 
 use std::time::{Duration, Instant};
 
@@ -18,6 +22,8 @@ const PASSES: u32 = 64;
 
 /// The duration of a yield that gave the processor to a process that does not wait as ranks do.
 const SLICE: Duration = Duration::from_millis(1);
+/// The least duration of a yield in which another rank ran.
+const TURN: Duration = Duration::from_micros(3);
 /// The most yields of a call, if ranks share processors, before it sleeps.
 const CALL_YIELDS: u32 = 4;
 
@@ -116,6 +122,8 @@ impl WaitPolicy {
     pub fn learn(&mut self, backoff: &mut Backoff, took: Duration) {
         if self.learn_of_yield(took) {
             backoff.yields = 0;
+        } else if self.is_oversubscribed() && took < TURN {
+            backoff.count_by_time(took);
         }
     }
 }
@@ -139,17 +147,41 @@ pub(crate) struct Backoff {
     last: Option<Instant>,
     looked: Duration,
     passes: u32,
+    /// The number of yields, and the time of short ones that is not in it yet.
     yielded: u32,
+    short: Duration,
 }
 
 impl Backoff {
     pub fn new(wait: Wait, spin: Duration, yields: u32) -> Self {
-        Self { wait, spin, yields, since: None, last: None, looked: Duration::ZERO, passes: 0, yielded: 0 }
+        Self {
+            wait,
+            spin,
+            yields,
+            since: None,
+            last: None,
+            looked: Duration::ZERO,
+            passes: 0,
+            yielded: 0,
+            short: Duration::ZERO,
+        }
     }
 
     /// Starts the back-off anew, because something moved.
     pub fn renew(&mut self) {
         (self.since, self.last, self.passes, self.yielded) = (None, None, 0, 0);
+        self.short = Duration::ZERO;
+    }
+
+    /// Counts the last yield by its time, as a part of one in which another rank ran.
+    fn count_by_time(&mut self, took: Duration) {
+        // A clock that stands still ends the wait too.
+        self.short += took.max(TURN / 100);
+        if self.short < TURN {
+            self.yielded = self.yielded.saturating_sub(1);
+        } else {
+            self.short -= TURN;
+        }
     }
 
     /// Takes the time for which it has looked, as far as the clock was read.
@@ -286,6 +318,26 @@ mod tests {
         wait_policy.set(&Tunables { spin_ns: 0, yields: 1, ..Tunables::default() });
         let mut backoff = wait_policy.backoff();
         assert_eq!([backoff.next(), backoff.next()], [Next::Yield, Next::Sleep]);
+    }
+
+    #[test]
+    fn yields_that_return_at_once_count_by_their_time() {
+        let tunables = Tunables { wait: Wait::Adaptive, yields: 3, ..Tunables::default() };
+        let yields = |took: Duration, is_oversubscribed: bool| {
+            let mut wait_policy = WaitPolicy::new(&tunables, is_oversubscribed);
+            let mut backoff = Backoff::new(Wait::Adaptive, Duration::ZERO, tunables.yields);
+            let mut made = 0;
+            while backoff.next() == Next::Yield {
+                wait_policy.learn(&mut backoff, took);
+                made += 1;
+            }
+            made
+        };
+        assert_eq!(yields(TURN, true), 3);
+        assert_eq!(yields(TURN * 7 / 8, true), 4);
+        assert_eq!(yields(TURN / 10, true), 30);
+        assert_eq!(yields(TURN / 10, false), 3, "with a processor for each rank it has looked before");
+        assert_eq!(yields(Duration::ZERO, true), 300, "a clock that stands still");
     }
 
     #[test]
