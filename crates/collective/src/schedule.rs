@@ -186,9 +186,6 @@ pub struct Schedule {
     /// The length of the data in shared buffers, as this rank computes it; it is sent with the name of a
     /// shared buffer, because all must agree.
     pub(crate) published: usize,
-    /// True if this rank's messages leave before their receivers have asked for them, as far as there is
-    /// room.
-    pub(crate) sends_ahead: bool,
 }
 
 /// A shared buffer that a schedule needs.
@@ -237,11 +234,6 @@ impl<'t> ScheduleDraft<'t> {
     /// Omits messages of empty spans from now on: their receivers know that the spans are empty.
     pub fn be_sparse(&mut self) {
         self.is_sparse = true;
-    }
-
-    /// Lets messages leave before their receivers ask for them: this rank need not wait for a turn of theirs.
-    pub fn send_ahead(&mut self) {
-        self.made.sends_ahead = true;
     }
 
     fn rank(&self, number: usize) -> Rank {

@@ -234,15 +234,6 @@ impl<'s> ScheduleRun<'s> {
         self.missing.iter().any(|n| proto.gone(round.receives[*n as usize].peer).is_some())
     }
 
-    /// Returns the envelope of a message that this rank sends.
-    #[inline(always)]
-    pub fn envelope(&self, send: &Transfer) -> Envelope {
-        match self.schedule.sends_ahead {
-            false => Envelope::expected(send.peer, self.flow, self.tag),
-            true => Envelope::new(send.peer, self.flow, self.tag),
-        }
-    }
-
     #[inline(always)]
     fn send<R: FullRail, U: User>(
         &self,
@@ -252,7 +243,7 @@ impl<'s> ScheduleRun<'s> {
         send: &Transfer,
     ) -> bool {
         let bytes = memory.read(send.span);
-        proto.post(rail, self.envelope(send), bytes) == Sent::Done
+        proto.post(rail, Envelope::expected(send.peer, self.flow, self.tag), bytes) == Sent::Done
     }
 
     #[inline(always)]

@@ -5,9 +5,9 @@
 //! before the memory is used again, also if the collective has failed.
 
 use canele_mem::buffer::{InBuffer, OutBuffer};
-use canele_proto::Proto;
 use canele_proto::matching::Want;
 use canele_proto::request::Outcome;
+use canele_proto::{Envelope, Proto};
 use canele_rail::FullRail;
 use canele_sys::ids::RequestId;
 
@@ -48,7 +48,7 @@ impl Transfers {
             self.requests.push(Request { id, area: receive.span.area, needed: Some(receive.span.len) });
         }
         for (send, buffer) in sends.iter().zip(out) {
-            let id = proto.submit_send(rail, run.envelope(send), buffer);
+            let id = proto.submit_send(rail, Envelope::expected(send.peer, run.flow, run.tag), buffer);
             self.requests.push(Request { id, area: send.span.area, needed: None });
         }
     }

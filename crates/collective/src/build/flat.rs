@@ -37,7 +37,7 @@ pub(crate) fn broadcast(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data
 pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
     s.round();
     if seat.me != root {
-        give(s, seat, root, input);
+        s.send(root, input);
         return;
     }
     let mut inputs = receive_all(s, seat, input);
@@ -48,14 +48,6 @@ pub(crate) fn reduce(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, input: 
     inputs[1..].iter().for_each(|input| {
         s.reduce(*input, result, false);
     });
-}
-
-/// Sends data to the root, without an answer. If ranks share processors, the root's turn may come much later.
-fn give(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, data: Span) {
-    if seat.oversubscribed {
-        s.send_ahead();
-    }
-    s.send(root, data);
 }
 
 /// Receives the inputs of all, those of others into scratch.
@@ -128,7 +120,7 @@ pub(crate) fn scan(s: &mut ScheduleDraft<'_>, seat: Seat, input: Span, result: S
 pub(crate) fn gather(s: &mut ScheduleDraft<'_>, seat: Seat, root: usize, mine: Span, all: &[Span]) {
     s.round();
     if seat.me != root {
-        give(s, seat, root, mine);
+        s.send(root, mine);
         return;
     }
     others(seat).for_each(|rank| {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{Model, inputs, run_all, schedule_of, seat};
 use crate::build::bruck;
-use crate::choose::{Algorithm, Seat};
+use crate::choose::Seat;
 use crate::reduce::{Op, Reduction};
 use crate::schedule::{Schedule, ScheduleDraft, Span};
 use crate::spec::{Operation, Root, Shape};
@@ -66,22 +66,6 @@ fn each(mut check: impl FnMut(usize, bool, usize)) {
 
 pub(super) fn roots(ranks: usize) -> impl Iterator<Item = usize> {
     [0, ranks / 2, ranks - 1].into_iter()
-}
-
-#[test]
-fn ranks_that_share_processors_give_data_to_a_root_ahead_of_its_turn() {
-    for operation in [Operation::Gather(Root::At(1)), Operation::Reduce(Root::At(1))] {
-        let of = |me, oversubscribed| {
-            let seat = Seat { forced: Some(Algorithm::Flat), ..seat(me, 4, oversubscribed) };
-            schedule_of(seat, Shape { element: 8, ..Shape::new(operation, 1 << 16) })
-        };
-        for me in [0, 2, 3] {
-            assert!(of(me, true).sends_ahead && !of(me, false).sends_ahead, "{operation:?}, rank {me}");
-        }
-    }
-    // A rank that waits for an answer gains nothing.
-    let seat = Seat { forced: Some(Algorithm::Flat), ..seat(2, 4, true) };
-    assert!(!schedule_of(seat, Shape { element: 8, ..Shape::new(Operation::Allreduce, 8) }).sends_ahead);
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Engine {
         liveness: &mut MemberLiveness,
         spec: &CollectiveSpec<'_>,
     ) -> CallResult<'a> {
-        let mut backoff = core.lane.wait_policy.backoff();
+        let mut backoff = core.lane.wait_policy.backoff().by_time();
         let looks = if core.lane.wait_policy.is_oversubscribed() { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
         let (mut idle, mut idle_passes) = (0, 0);
         loop {

@@ -11,7 +11,8 @@
 //!
 //! A yield returns at once if no other process is ready, and also if the kernel shares the processor between
 //! groups of processes and each rank is a group of its own. In the second case a rank must use up its share
-//! before another one runs. So yields that return at once count by their time, and many of them are made.
+//! before another one runs. So in a collective, yields that return at once count by their time, and many of
+//! them are made.
 
 use std::time::{Duration, Instant};
 
@@ -122,7 +123,7 @@ impl WaitPolicy {
     pub fn learn(&mut self, backoff: &mut Backoff, took: Duration) {
         if self.learn_of_yield(took) {
             backoff.yields = 0;
-        } else if self.is_oversubscribed() && took < TURN {
+        } else if backoff.is_by_time && self.is_oversubscribed() && took < TURN {
             backoff.count_by_time(took);
         }
     }
@@ -150,6 +151,7 @@ pub(crate) struct Backoff {
     /// The number of yields, and the time of short ones that is not in it yet.
     yielded: u32,
     short: Duration,
+    is_by_time: bool,
 }
 
 impl Backoff {
@@ -164,7 +166,14 @@ impl Backoff {
             passes: 0,
             yielded: 0,
             short: Duration::ZERO,
+            is_by_time: false,
         }
+    }
+
+    /// Counts yields that return at once by their time: for a wait for short messages. In a wait for a long
+    /// one the peer copies, and yields would only take its processor.
+    pub fn by_time(self) -> Self {
+        Self { is_by_time: true, ..self }
     }
 
     /// Starts the back-off anew, because something moved.
@@ -323,9 +332,8 @@ mod tests {
     #[test]
     fn yields_that_return_at_once_count_by_their_time() {
         let tunables = Tunables { wait: Wait::Adaptive, yields: 3, ..Tunables::default() };
-        let yields = |took: Duration, is_oversubscribed: bool| {
+        let yields_of = |mut backoff: Backoff, took: Duration, is_oversubscribed: bool| {
             let mut wait_policy = WaitPolicy::new(&tunables, is_oversubscribed);
-            let mut backoff = Backoff::new(Wait::Adaptive, Duration::ZERO, tunables.yields);
             let mut made = 0;
             while backoff.next() == Next::Yield {
                 wait_policy.learn(&mut backoff, took);
@@ -333,6 +341,9 @@ mod tests {
             }
             made
         };
+        let new = || Backoff::new(Wait::Adaptive, Duration::ZERO, tunables.yields);
+        let yields = |took, is_oversubscribed| yields_of(new().by_time(), took, is_oversubscribed);
+        assert_eq!(yields_of(new(), TURN / 10, true), 3, "a wait for a long message");
         assert_eq!(yields(TURN, true), 3);
         assert_eq!(yields(TURN * 7 / 8, true), 4);
         assert_eq!(yields(TURN / 10, true), 30);
