@@ -100,7 +100,7 @@ tunables! {
     // name: type = default, unit, allowed, meaning
     wait: Wait = Wait::Adaptive, "", OneOf(Wait::NAMES), "Way of waiting: spin, yield and sleep in turn (adaptive), look without end (poll), or sleep at once (sleep); a rank sleeps at once while another rank needs its processor";
     spin_ns: u64 = 100_000, "ns", Between(0, 1_000_000_000), "Time for which an adaptive wait looks before it yields, while there are at least as many processors as ranks";
-    yields: u32 = 16, "times", Between(0, 1_000_000), "Number of times that an adaptive wait gives its processor away before it sleeps; times at which no other process ran count in part";
+    yields: u32 = 16, "times", Between(0, 1_000_000), "Number of times that an adaptive wait gives its processor away before it sleeps; in a collective, times at which no other process ran count in part";
     eager_bytes: usize = 0, "bytes", Between(0, MIB), "Largest message sent to a rank of the same host in one packet without asking first, which moves the limits of other ways in proportion; nothing: by the estimates, as canele info --peer shows; never more than a quarter of the payload ring";
     ring_cells: usize = 256, "cells", PowerOfTwo(64, 65_536), "Most cells of the ring between two ranks of a host, per direction";
     payload_ring_bytes: usize = 2 << 20, "bytes", PowerOfTwo(16 * KIB, 64 * MIB), "Most bytes of the payload ring between two ranks of a host, per direction; used from its start where ranks share processors";

@@ -38,13 +38,10 @@ pub(super) fn estimate_ns(seat: Seat, shape: Shape, algorithm: Algorithm) -> f64
     if let Some(levels) = seat.levels {
         return levels.estimate_ns(seat, shape, algorithm);
     }
-    let load = match Load::of(seat, shape, algorithm) {
-        load if seat.oversubscribed && seat.costs.has_own_caches() => {
-            load.beside_waiting_ranks(BESIDE_WAITING)
-        }
-        load => load,
-    };
-    let costs = seat.costs;
+    let (costs, mut load) = (seat.costs, Load::of(seat, shape, algorithm));
+    if seat.oversubscribed && costs.has_own_caches() {
+        load = load.with_busiest_slower(BESIDE_WAITING);
+    }
     let ranks = seat.ranks as f64;
     let processors = if seat.oversubscribed { costs.processors.min(ranks) } else { ranks };
     let is_far = load.used * ranks / processors > CACHE_BYTES;
@@ -107,7 +104,7 @@ impl Copying {
         };
         let twice = Self { ns: both * (1.0 - together / 2.0), is_once: false };
         match Self::once(seat, load, processors) {
-            // The only peer learns which way is faster, and ranks that share processors do as well.
+            // To its only peer a rank learns which way is faster. Ranks that share processors do as well.
             Some(ns) if !seat.oversubscribed && !has_one_peer(seat) || ns < twice.ns => {
                 Self { ns, is_once: true }
             }

@@ -65,23 +65,6 @@ impl SingleCopies {
 }
 
 impl Load {
-    /// Returns this load with the busiest rank's work times a factor.
-    pub(super) fn beside_waiting_ranks(self, factor: f64) -> Self {
-        let slower = |share: Share| Share { busiest: factor * share.busiest, ..share };
-        Self {
-            messages: slower(self.messages),
-            copied: slower(self.copied),
-            fetched: slower(self.fetched),
-            reduced: slower(self.reduced),
-            ..self
-        }
-    }
-
-    /// Returns the mean length of the busiest rank's messages, at least a byte.
-    pub(super) fn message_bytes(&self) -> f64 {
-        (self.copied.busiest / self.messages.busiest.max(1.0)).max(1.0)
-    }
-
     pub(super) fn of(seat: Seat, shape: Shape, algorithm: Algorithm) -> Self {
         let n = seat.ranks as f64;
         let bytes = if shape.operation == Operation::Barrier { 0.0 } else { shape.bytes as f64 };
@@ -100,6 +83,23 @@ impl Load {
             Algorithm::Slices => of.slices(),
             Algorithm::Leaders | Algorithm::Lanes => unreachable!("their estimates are those of both levels"),
         }
+    }
+
+    /// Returns this load with the busiest rank's work times a factor.
+    pub(super) fn with_busiest_slower(self, factor: f64) -> Self {
+        let slower = |share: Share| Share { busiest: factor * share.busiest, ..share };
+        Self {
+            messages: slower(self.messages),
+            copied: slower(self.copied),
+            fetched: slower(self.fetched),
+            reduced: slower(self.reduced),
+            ..self
+        }
+    }
+
+    /// Returns the mean length of the busiest rank's messages, at least a byte.
+    pub(super) fn message_bytes(&self) -> f64 {
+        (self.copied.busiest / self.messages.busiest.max(1.0)).max(1.0)
     }
 }
 

@@ -142,16 +142,18 @@ impl Comm {
         let description = self.describe(name, describe);
         let lens = counts.iter().map(|n| elements.of.total_bytes(*n)).collect::<Result<Vec<_>>>()?;
         let total = counts.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
-        // Equal blocks need no list of lengths.
-        let is_even = lens.windows(2).all(|pair| pair[0] == pair[1]);
+        // Equal blocks need no list of lengths, so their schedule is kept.
+        let even = lens.first().copied().filter(|len| lens.iter().all(|other| other == len));
         let in_place = input.is_none();
-        let bytes = if is_even { lens.first().copied().unwrap_or(0) } else { 0 };
-        let shape = Shape { in_place, ..by.shape(Operation::ReduceScatter, bytes) };
+        let shape = Shape { in_place, ..by.shape(Operation::ReduceScatter, even.unwrap_or(0)) };
         let from = input.map(|raw| given(raw, total, &elements.of)).transpose()?;
         let input = from.unwrap_or(Side::NOTHING);
         let count = if in_place { total } else { counts[self.rank()] };
         let (output, _) = Side::of(ElementsMut { count, ..elements })?;
-        let spec = if is_even { OwnedSpec::Even(shape) } else { OwnedSpec::ReduceScatter { lens, shape } };
+        let spec = match even {
+            Some(_) => OwnedSpec::Even(shape),
+            None => OwnedSpec::ReduceScatter { lens, shape },
+        };
         let call = Call::new(spec, input, output).loaded(in_place).described(description);
         Ok(Call { reduction: Some(by.reduction), ..call })
     }
