@@ -19,6 +19,7 @@ use canele_openmpi_c::cplusplus::CPlusPlusErrhandler;
 use canele_openmpi_c::fortran::{FortranErrhandler, errhandler_create};
 use canele_openmpi_c::handle::{MPI_Datatype, MPI_Errhandler};
 use canele_openmpi_c::types::{MPI_Status, Out};
+use canele_openmpi_layout::cplusplus::is_loaded as is_cplusplus_loaded;
 
 use crate::cplusplus;
 use crate::exports::{MPI_Abort, MPI_Type_match_size};
@@ -45,6 +46,7 @@ variables! {
     ompi_status_empty: MPI_Status = MPI_Status::EMPTY, "a status of nothing";
     ompi_mpi_param_check: bool = false, "whether the library for Fortran checks arguments: the one for C does";
     ompi_mpi_state: c_int = 2, "that MPI is initialised, for a library that does not check it";
+    ompi_instance_count: c_int = 1, "the number of sessions that are open, for the library of 5.0, which asks whether there is one";
     ompi_errcode_intern_lastused: c_int = 0, "how many codes of errors there are beside those of MPI";
     ompi_errcodes_intern: [usize; 15] = [0; 15], "these codes";
     ompi_registered_datareps: DatarepList = DatarepList::EMPTY, "data representations that the library for Fortran keeps";
@@ -144,9 +146,10 @@ fn place<T>(of: &mut T) -> Out<T> {
     Out::at((&raw mut *of).expose_provenance())
 }
 
-/// The languages of error handlers except Fortran, in Open MPI's numbering.
+/// The languages of error handlers, in Open MPI's numbering. Fortran is 2 in release 4.1; in 5.0, which has no
+/// C++ library, it is 1.
 const IN_C: c_int = 0;
-const IN_CPLUSPLUS: c_int = 1;
+const IN_CPLUSPLUS_OR_FORTRAN: c_int = 1;
 
 /// `ompi_errhandler_create`: makes a handler with a Fortran or C++ function; returns null on failure. No
 /// other language calls it; the Fortran library passes all kinds of objects alike.
@@ -160,9 +163,11 @@ pub extern "C" fn ompi_errhandler_create(
     let made = match (language, function) {
         (IN_C, _) => None,
         // SAFETY: a function in C++ is only passed to the library that has given it.
-        (IN_CPLUSPLUS, Some(function)) => cplusplus::errhandler(kind, unsafe {
-            core::mem::transmute::<FortranErrhandler, CPlusPlusErrhandler>(function)
-        }),
+        (IN_CPLUSPLUS_OR_FORTRAN, Some(function)) if is_cplusplus_loaded() => {
+            cplusplus::errhandler(kind, unsafe {
+                core::mem::transmute::<FortranErrhandler, CPlusPlusErrhandler>(function)
+            })
+        }
         _ => errhandler_create(function).ok(),
     };
     made.unwrap_or(MPI_ERRHANDLER_NULL)

@@ -9,21 +9,32 @@ use crate::handle::MPI_Errhandler;
 /// The error handler that throws C++ exceptions.
 pub const THROWING_HANDLER: Option<MPI_Errhandler> = Some(MPI_ERRORS_THROW_EXCEPTIONS);
 
-/// Returns a function of the C++ library by name; null if the library is not loaded.
-pub fn function(name: &CStr) -> *const c_void {
+/// Returns the C++ library, which stays loaded, as the program that has called it needs it; null if it is not
+/// loaded.
+fn library() -> *mut c_void {
     // The name finds a library that was loaded privately for another one.
     // SAFETY: the name is a string; nothing is loaded.
     let library = unsafe { libc::dlopen(c"libmpi_cxx.so.40".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if !library.is_null() {
+        // SAFETY: it was found above.
+        unsafe { libc::dlclose(library) };
+    }
+    library
+}
+
+/// Returns true if the C++ library is loaded.
+pub fn is_loaded() -> bool {
+    !library().is_null()
+}
+
+/// Returns a function of the C++ library by name; null if the library is not loaded.
+pub fn function(name: &CStr) -> *const c_void {
+    let library = library();
     if library.is_null() {
         return core::ptr::null();
     }
-    // SAFETY: the name is a string, and the library was found above. It stays loaded, as the program that has
-    // called it needs it.
-    unsafe {
-        let found = libc::dlsym(library, name.as_ptr());
-        libc::dlclose(library);
-        found
-    }
+    // SAFETY: the name is a string, and the library is loaded.
+    unsafe { libc::dlsym(library, name.as_ptr()) }
 }
 
 #[cfg(test)]
@@ -32,6 +43,6 @@ mod tests {
 
     #[test]
     fn a_library_that_is_not_loaded_has_no_functions() {
-        assert!(function(c"ompi_mpi_cxx_op_intercept").is_null());
+        assert!(!is_loaded() && function(c"ompi_mpi_cxx_op_intercept").is_null());
     }
 }

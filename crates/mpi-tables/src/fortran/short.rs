@@ -70,8 +70,9 @@ impl Procedure<'_> {
         }
         let all = handles.into_iter().reduce(|all, number| format!("ior({all}, {number})"));
         conditions.splice(0..0, all.map(|all| format!("iand({all}, not(4095)) == 0")));
-        // The test for contiguity may be a call, so it comes last.
-        conditions.extend(self.descriptors().iter().map(|name| format!("is_contiguous({name})")));
+        // The test for contiguity may be a call, so it comes last and a scalar does without it.
+        let has_no_gap = |name: &&str| format!("(rank({name}) == 0 .or. is_contiguous({name}))");
+        conditions.extend(self.descriptors().iter().map(has_no_gap));
         let mut text = lines(2, &locals) + &line(2, "integer(c_int) :: code");
         text += &line(2, &format!("if ({}) then", conditions.join(" .and. ")));
         text += &lines(4, &before);

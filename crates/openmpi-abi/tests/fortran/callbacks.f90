@@ -315,9 +315,9 @@ contains
         character(len=20) :: name
         call MPI_Register_datarep('one of the program', MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_of, state, first)
         call MPI_Register_datarep('another one', from_file, to_file, extent_of, state, second)
-        ! Open MPI's own library of this version does not support the program's representations.
+        ! Open MPI's own library does not support the program's representations.
         call MPI_Get_library_version(version, length, error)
-        if (index(version, 'Open MPI v4.') == 1) return
+        if (index(version, 'Open MPI') == 1 .and. index(version, 'Canel') == 0) return
         call expect(first == MPI_SUCCESS .and. second == MPI_SUCCESS, 70)
         write (name, '(a,i0)') 'file of rank ', rank
         call MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, &

@@ -101,6 +101,7 @@ static void counted_strings(void) {
     expect(get_length(info, "key", &length, &flag) == MPI_SUCCESS && flag == 1 && length == 9, 44);
     expect(get_key(info, 0, &string) == MPI_SUCCESS && strcmp(string->first, "key") == 0, 45);
     release(string);
+    string = NULL;
     expect(get_key(info, 1, &string) != MPI_SUCCESS && string == NULL, 46);
     MPI_Info_free(&info);
 }
