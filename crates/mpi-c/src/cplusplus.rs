@@ -1,8 +1,9 @@
-//! Functions beyond the standard that Open MPI's C++ library, `libmpi_cxx.so.40`, calls in the C library. Its
-//! bindings are those that MPI 3.0 removed.
+//! Functions beyond the standard that C++ libraries call in the C library: Open MPI's `libmpi_cxx.so.40` and
+//! MPICH's `libmpicxx.so.12`. Their bindings are those that MPI 3.0 removed.
 //!
-//! C cannot call a function of the program in C++. A function of the C++ library calls it instead. So for
-//! each object of the program, C sees the following functions:
+//! C cannot call a function of the program in C++. A function of the C++ library calls it instead. MPICH's
+//! library makes an object with the program's function, and then names its own function that calls it. With
+//! Open MPI's, C sees the following functions for each object of the program:
 //!
 //! | object of the program | function that C calls |
 //! |---|---|
@@ -23,7 +24,7 @@ use crate::errhandlers::handle_of_call;
 use crate::error::CallResult;
 use crate::fortran::prepare_comm;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Op, MPI_Win, ObjectHandle};
-use crate::operations::{Language, UserFunction};
+use crate::operations::{Language, OperationCaller, UserFunction};
 use crate::pointer::Out;
 use crate::table::{self, HANDLES};
 
@@ -97,8 +98,8 @@ pub fn errhandler_create(of: Handled, handler: CPlusPlusErrhandler) -> canele_mp
     })
 }
 
-/// Throws an exception for an error of an object, like `MPI::ERRORS_THROW_EXCEPTIONS`. Without the C++
-/// library it returns the code.
+/// Throws an exception for an error of an object, like `MPI::ERRORS_THROW_EXCEPTIONS`. Without Open MPI's C++
+/// library it returns the code; MPICH's library throws for each code that is returned.
 pub(crate) fn throw(value: usize, mut code: c_int) -> c_int {
     let of = match HANDLES.kind(value) {
         Some(table::ObjectKind::Comm) => Handled::Comm,
@@ -122,6 +123,19 @@ pub fn op_set_function(op: MPI_Op, of_program: Option<UserFunction>) {
     if let (Some(op), Some(of_program)) = (op.find(), of_program) {
         op.set_language(Language::CPlusPlus(of_program));
     }
+}
+
+/// `MPII_Op_set_cxx`: sets MPICH's function in C++ that calls the program's function of an operation.
+///
+/// # Errors
+/// Fails if the operation does not exist, or the function is a null pointer.
+pub fn op_set_caller(op: MPI_Op, caller: Option<OperationCaller>) -> CallResult {
+    let op = op.get()?;
+    let Some(caller) = caller else {
+        return Err(Error::new(Class::Argument, "what calls the operation is a null pointer").into());
+    };
+    op.set_language(Language::CalledByCPlusPlus(caller));
+    Ok(())
 }
 
 /// Memory that the C++ library has allocated for a key, freed with the key.

@@ -1,8 +1,9 @@
 //! Error handlers as C programs make and use them (MPI 5.0, §9.3).
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use canele_mpi::{Class, Comm, Errhandler, Error};
 
@@ -15,12 +16,54 @@ use crate::error_classes;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win, ObjectHandle};
 use crate::library::{self, Aborted};
 use crate::pointer::Out;
+use crate::table::{HANDLES, ObjectKind};
 
 /// `MPI_Comm_errhandler_function` and the corresponding types: the object, the code, and optional arguments,
 /// of which there are none.
 ///
 /// A function in C++ may throw an exception.
 pub type ErrhandlerFunction<T> = Option<unsafe extern "C-unwind" fn(*mut T, *mut c_int, ...)>;
+
+/// MPICH's function in C++ that calls a handler of the program: the kind of object, a pointer to its handle,
+/// a pointer to the code, the handler.
+pub type ErrhandlerCaller =
+    unsafe extern "C-unwind" fn(c_int, *mut c_void, *mut c_int, unsafe extern "C-unwind" fn());
+
+thread_local! {
+    /// The place for what calls the handler that this thread made last, and the handler.
+    static MADE_LAST: RefCell<Option<(MPI_Errhandler, Weak<OnceLock<ErrhandlerCaller>>)>> = const { RefCell::new(None) };
+}
+
+/// `MPII_Errhandler_set_cxx`: sets MPICH's function in C++ that calls a handler of the program. The C++
+/// library calls this on the thread that has just made the handler.
+///
+/// # Errors
+/// Fails if the thread has made another handler since, or the function is a null pointer.
+pub fn set_caller(errhandler: MPI_Errhandler, caller: Option<ErrhandlerCaller>) -> CallResult {
+    let place = MADE_LAST.with_borrow(|made| {
+        made.as_ref().filter(|(last, _)| *last == errhandler).and_then(|(_, place)| place.upgrade())
+    });
+    let (Some(place), Some(caller)) = (place, caller) else {
+        return Err(Error::new(
+            Class::Argument,
+            "the error handler is not the one that this thread made last, or what calls it is a null pointer",
+        )
+        .into());
+    };
+    // A second call would set the same function.
+    let _ = place.set(caller);
+    Ok(())
+}
+
+/// Returns MPICH's number of the kind of the object with this handle value: 0 for a communicator, 1 for a
+/// file, 2 for a window.
+fn kind_in_cplusplus(value: usize) -> c_int {
+    match HANDLES.kind(value) {
+        Some(ObjectKind::Comm) => 0,
+        Some(ObjectKind::Window) => 2,
+        _ => 1,
+    }
+}
 
 /// Makes a handler that calls a function of the program with a handle of this kind.
 fn create<T: Copy + 'static>(
@@ -31,14 +74,30 @@ fn create<T: Copy + 'static>(
     let Some(function) = function else {
         return Err(Error::new(Class::Argument, "the error handler function is a null pointer").into());
     };
+    let caller = Arc::new(OnceLock::<ErrhandlerCaller>::new());
+    let place = Arc::downgrade(&caller);
     let call = move |number: usize, code: c_int| {
         let (mut object, mut code) = (handle(number), code);
-        // SAFETY: the program gave this function for errors of such objects; both arguments live during the
-        // call. An exception passes.
-        unsafe { function(&raw mut object, &raw mut code) };
+        // SAFETY: the program gave this function for errors of such objects, and the C++ library's function
+        // calls functions in C++; the arguments live during the call. An exception passes.
+        unsafe {
+            match caller.get() {
+                Some(caller) => {
+                    let function = core::mem::transmute::<
+                        unsafe extern "C-unwind" fn(*mut T, *mut c_int, ...),
+                        unsafe extern "C-unwind" fn(),
+                    >(function);
+                    let kind = kind_in_cplusplus(number);
+                    caller(kind, (&raw mut object).cast(), &raw mut code, function);
+                }
+                None => function(&raw mut object, &raw mut code),
+            }
+        }
         code
     };
-    Ok(errhandler.set(handle_of_call(call)?, "errhandler")?)
+    let made = handle_of_call(call)?;
+    MADE_LAST.set(Some((made, place)));
+    Ok(errhandler.set(made, "errhandler")?)
 }
 
 /// Returns the handle of a new handler. It calls a function with an object's handle and the code, and returns

@@ -12,10 +12,11 @@ pub use crate::status::{MPI_Status, StatusOut};
 pub use crate::tools::event::{EventCallback, EventFreed, EventsDropped};
 pub use crate::width::{Count, Counts, Displacements, OutCount};
 
-/// The types of functions that MPICH's Fortran library calls.
+/// The types of functions that MPICH's Fortran and C++ libraries call.
 pub use crate::{
     attributes::languages::{CopyProxy, DeleteProxy},
+    errhandlers::ErrhandlerCaller,
     fortran::ErrhandlerFunctionX,
-    operations::UserFunctionX,
+    operations::{OperationCaller, UserFunctionX},
     program_call::Destructor,
 };

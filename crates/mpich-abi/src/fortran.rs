@@ -110,25 +110,26 @@ pub extern "C" fn MPIR_Err_return_comm(_comm: *mut c_void, _function: *const c_c
     code
 }
 
-/// `MPIX_Query_cuda_support`: reports no support for accelerator memory.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub extern "C" fn MPIX_Query_cuda_support() -> c_int {
-    0
+macro_rules! without_support {
+    ($($name:ident $profiled:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`: reports no support for memory of accelerators.")]
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> c_int {
+            0
+        }
+        #[doc = concat!("`", stringify!($profiled), "`: [`", stringify!($name), "`] for profiling libraries.")]
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $profiled() -> c_int {
+            0
+        }
+    )*};
 }
-
-/// `MPIX_Query_ze_support`: reports no support, like [`MPIX_Query_cuda_support`].
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub extern "C" fn MPIX_Query_ze_support() -> c_int {
-    0
-}
-
-/// `MPIX_Query_hip_support`: reports no support, like [`MPIX_Query_cuda_support`].
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub extern "C" fn MPIX_Query_hip_support() -> c_int {
-    0
+without_support! {
+    MPIX_Query_cuda_support PMPIX_Query_cuda_support;
+    MPIX_Query_ze_support PMPIX_Query_ze_support;
+    MPIX_Query_hip_support PMPIX_Query_hip_support;
 }
 
 /// `MPIX_GPU_query_support`: reports no support for memory of such accelerators.
@@ -143,4 +144,15 @@ pub unsafe extern "C" fn MPIX_GPU_query_support(_gpu_type: c_int, is_supported: 
         unsafe { is_supported.write(0) };
     }
     0
+}
+
+/// `PMPIX_GPU_query_support`: [`MPIX_GPU_query_support`] for profiling libraries.
+///
+/// # Safety
+/// As there.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPIX_GPU_query_support(gpu_type: c_int, is_supported: *mut c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { MPIX_GPU_query_support(gpu_type, is_supported) }
 }

@@ -12,7 +12,6 @@
 
 #[path = "../../mpi-layout/src/constants.rs"]
 pub mod constants;
-#[path = "../../mpi-layout/src/cplusplus.rs"]
 pub mod cplusplus;
 pub mod fortran;
 #[path = "../../mpi-layout/src/handle.rs"]

@@ -162,11 +162,11 @@ pub extern "C" fn ompi_errhandler_create(
 ) -> MPI_Errhandler {
     let made = match (language, function) {
         (IN_C, _) => None,
-        // SAFETY: a function in C++ is only passed to the library that has given it.
         (IN_CPLUSPLUS_OR_FORTRAN, Some(function)) if is_cplusplus_loaded() => {
-            cplusplus::errhandler(kind, unsafe {
-                core::mem::transmute::<FortranErrhandler, CPlusPlusErrhandler>(function)
-            })
+            // SAFETY: a function in C++ is only passed to the library that has given it.
+            let function =
+                unsafe { core::mem::transmute::<FortranErrhandler, CPlusPlusErrhandler>(function) };
+            cplusplus::errhandler(kind, function)
         }
         _ => errhandler_create(function).ok(),
     };

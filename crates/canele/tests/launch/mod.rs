@@ -27,9 +27,13 @@ pub fn program(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     command.output().expect("the launcher starts")
 }
 
-/// Returns the command `canele`, which finds the programs of this profile in its own folder.
+/// Returns the command `canele`, which finds the programs of this profile in its own folder. Tests that an
+/// emulator runs name the launcher of the machine below it.
 pub fn command() -> Command {
-    Command::new(build(&["--package", "canele-cli", "--bin", "canele"]).join("canele"))
+    match std::env::var_os("CANELE") {
+        Some(launcher) => Command::new(launcher),
+        None => Command::new(build(&["--package", "canele-cli", "--bin", "canele"]).join("canele")),
+    }
 }
 
 /// Runs an example of the package `canele` as a job.

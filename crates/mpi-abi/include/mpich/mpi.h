@@ -1946,6 +1946,7 @@ typedef MPI_Comm_errhandler_function MPI_Handler_function;
 #define MPI_COMBINER_HVECTOR_INTEGER 5
 #define MPI_COMBINER_HINDEXED_INTEGER 8
 #define MPI_COMBINER_STRUCT_INTEGER 11
+#define MPIR_ERRORS_THROW_EXCEPTIONS MPI_ABI_NUMBER(MPI_Errhandler, 0x54000002)
 int MPI_Address(const void *location, MPI_Aint *address) MPI_ABI_REMOVED("MPI_Get_address");
 int MPI_Errhandler_create(MPI_Comm_errhandler_function *handler_fn, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_create_errhandler");
 int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_get_errhandler");

@@ -54,15 +54,17 @@ impl CopyFunction {
                 // results live during the call.
                 Some((proxy, _)) => unsafe {
                     let (function, handle) = (function as *const c_void, number_in_fortran(object));
-                    let value = in_fortran(value);
-                    proxy(function, handle, keyval, state, kind::AINT, value, &raw mut copied, &raw mut flag)
+                    let (of, value) = (kind::of(value), in_fortran(value));
+                    proxy(function, handle, keyval, state, of, value, &raw mut copied, &raw mut flag)
                 },
             };
             if code != MPI_SUCCESS {
                 return Err(Error::given(code, "the function that copies an attribute"));
             }
             let copy = match value {
-                _ if proxies.get().is_some() => Stored::Integer(copied.expose_provenance().cast_signed()),
+                Stored::Integer(_) if proxies.get().is_some() => {
+                    Stored::Integer(copied.expose_provenance().cast_signed())
+                }
                 // The value is copied unchanged, with its language.
                 _ if copied == seen => value,
                 _ => Stored::Address(copied.expose_provenance()),
@@ -90,7 +92,7 @@ impl DeleteFunction {
                 // SAFETY: the function's own language gave the proxy, and the program the function.
                 Some((_, proxy)) => unsafe {
                     let (function, handle) = (function as *const c_void, number_in_fortran(object));
-                    proxy(function, handle, keyval, kind::AINT, in_fortran(value), state)
+                    proxy(function, handle, keyval, kind::of(value), in_fortran(value), state)
                 },
             };
             match code {

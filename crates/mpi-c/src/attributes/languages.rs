@@ -32,14 +32,24 @@ pub fn in_fortran(value: Stored) -> Value {
     }
 }
 
-/// The kinds of values in MPICH's Fortran library, with its numbers.
+/// The kinds of values in MPICH's Fortran and C++ libraries, with their numbers.
 pub mod kind {
     use core::ffi::c_int;
+
+    use canele_mpi::attribute::Stored;
 
     /// An address.
     pub const POINTER: c_int = 0;
     /// A number as wide as an address.
     pub const AINT: c_int = 1;
+
+    /// Returns the kind of a value.
+    pub fn of(value: Stored) -> c_int {
+        match value {
+            Stored::Address(_) => POINTER,
+            Stored::Integer(_) => AINT,
+        }
+    }
 }
 
 /// Calls a copy function of the program in its language. The arguments are the function, the object's handle,

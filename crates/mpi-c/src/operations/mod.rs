@@ -12,7 +12,9 @@ use canele_mpi::fail;
 use canele_mpi::op::{BuiltIn, Op};
 
 pub use element::element_of;
-pub use program::{Language, ProgramFunction, UserFunction, UserFunctionLarge, UserFunctionX};
+pub use program::{
+    Language, OperationCaller, ProgramFunction, UserFunction, UserFunctionLarge, UserFunctionX,
+};
 pub use reduction::{local_reduction, reduction};
 
 use crate::buffer::data;

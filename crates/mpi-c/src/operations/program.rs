@@ -28,6 +28,11 @@ pub type UserFunctionFortran = unsafe extern "C-unwind" fn(*mut c_void, *mut c_v
 pub type UserFunctionCPlusPlus =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype, UserFunction);
 
+/// A function of MPICH's C++ library, which calls the program's function, its last argument. The number of
+/// elements and the datatype are values.
+pub type OperationCaller =
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, c_int, MPI_Datatype, UserFunction);
+
 /// The language of a program's function, if it is not C.
 #[derive(Clone, Copy)]
 pub enum Language {
@@ -35,6 +40,8 @@ pub enum Language {
     Fortran,
     /// C++: this function, which the operation's function of the C++ library calls.
     CPlusPlus(UserFunction),
+    /// C++: the operation's function, which this function of the C++ library calls.
+    CalledByCPlusPlus(OperationCaller),
 }
 
 /// A function of the program.
@@ -48,6 +55,8 @@ pub enum ProgramFunction {
     Fortran(UserFunctionFortran),
     /// A function in C++, with its caller.
     CPlusPlus(UserFunctionCPlusPlus, UserFunction),
+    /// A function in C++, with its caller.
+    CalledByCPlusPlus(OperationCaller, UserFunction),
     /// A function with a state of its own.
     WithState(UserFunctionX, Arc<State>),
 }
@@ -67,6 +76,9 @@ impl ProgramFunction {
                 let caller = core::mem::transmute::<UserFunction, UserFunctionCPlusPlus>(*function);
                 Self::CPlusPlus(caller, of_program)
             },
+            (Self::Small(function), Language::CalledByCPlusPlus(caller)) => {
+                Self::CalledByCPlusPlus(caller, *function)
+            }
             (other, _) => other.clone(),
         }
     }
@@ -117,10 +129,8 @@ impl Typed {
         let own = if is_same { None } else { MPI_Datatype::new(self.of.clone()).ok() };
         let datatype = own.unwrap_or(self.handle);
         let most = match &self.function {
-            ProgramFunction::Small(_) | ProgramFunction::Fortran(_) | ProgramFunction::CPlusPlus(..) => {
-                c_int::MAX as usize
-            }
             ProgramFunction::Large(_) | ProgramFunction::WithState(..) => i64::MAX as usize,
+            _ => c_int::MAX as usize,
         };
         let mut at = 0;
         while at < count {
@@ -143,6 +153,9 @@ impl Typed {
                     }
                     ProgramFunction::CPlusPlus(function, of_program) => {
                         function(first, second, &mut (n as c_int), &raw mut datatype, *of_program);
+                    }
+                    ProgramFunction::CalledByCPlusPlus(caller, function) => {
+                        caller(first, second, n as c_int, datatype, *function);
                     }
                     ProgramFunction::WithState(function, state) => {
                         function(first, second, n as i64, datatype, state.get());

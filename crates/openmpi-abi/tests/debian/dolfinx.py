@@ -1,9 +1,11 @@
 import numpy as np, ufl
+import dolfinx.fem.petsc
 from dolfinx import fem, mesh
 from mpi4py import MPI
 from petsc4py.PETSc import ScalarType
 msh = mesh.create_unit_square(MPI.COMM_WORLD, 32, 32)
-V = fem.FunctionSpace(msh, ("Lagrange", 1))
+# Later releases have a function of that name in lower case.
+V = getattr(fem, "functionspace", fem.FunctionSpace)(msh, ("Lagrange", 1))
 facets = mesh.locate_entities_boundary(msh, 1, lambda x: np.isclose(x[0], 0.0) | np.isclose(x[0], 1.0))
 bc = fem.dirichletbc(ScalarType(0), fem.locate_dofs_topological(V, 1, facets), V)
 u, v = ufl.TrialFunction(V), ufl.TestFunction(V)

@@ -14,9 +14,13 @@ pub fn bound_unsent(socket: &OwnedFd, bytes: usize) -> Result<(), Errno> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
-/// Delays the choice of a port from `bind` to `connect`: then many sockets may share one.
+/// Delays the choice of a port from `bind` to `connect`: then many sockets may share one. Emulated kernels that
+/// lack the option choose it early.
 pub fn choose_port_late(socket: &OwnedFd) -> Result<(), Errno> {
-    set(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
+    match set(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1) {
+        Err(Errno::NOPROTOOPT) => Ok(()),
+        other => other,
+    }
 }
 
 /// Enables keepalive: the kernel probes the other end's kernel after silence, and ends the connection without
