@@ -12,6 +12,7 @@
 //! | an attribute key | functions with a state of the C++ library, which is freed with the key |
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Arc, OnceLock};
 
 use canele_mpi::attribute::{Copy, Delete};
 use canele_mpi::{Class, Error};
@@ -20,8 +21,8 @@ use layout::fortran::fields;
 
 use crate::attributes::languages::Proxies;
 use crate::attributes::{CopyFunction, DeleteFunction, ObjectKind, Value, create_keyval_of};
-use crate::errhandlers::handle_of_call;
-use crate::error::CallResult;
+use crate::errhandlers::{caller_of, handle_of_call};
+use crate::error::{CallResult, Failed};
 use crate::fortran::prepare_comm;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Op, MPI_Win, ObjectHandle};
 use crate::operations::{Language, OperationCaller, UserFunction};
@@ -41,6 +42,13 @@ pub enum Handled {
 
 /// An error handler of the program, which only the C++ library can call.
 pub type CPlusPlusErrhandler = unsafe extern "C-unwind" fn();
+
+/// MPICH's function that calls an error handler: the number of the kind of object, a pointer to its handle, a
+/// pointer to the code, the handler.
+pub type ErrhandlerCaller = unsafe extern "C-unwind" fn(c_int, *mut c_void, *mut c_int, CPlusPlusErrhandler);
+
+/// The place for MPICH's function that calls a handler, which is named after the handler was made.
+pub(crate) type CallerPlace = Arc<OnceLock<ErrhandlerCaller>>;
 
 /// The C++ library's function that calls an error handler: the object, the code, a text, the handler.
 type Caller = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, *const c_char, CPlusPlusErrhandler);
@@ -62,6 +70,28 @@ impl Handled {
             Self::Win => c"ompi_mpi_cxx_win_throw_excptn_fctn",
             Self::File => c"ompi_mpi_cxx_file_throw_excptn_fctn",
         }
+    }
+
+    /// Returns MPICH's number of this kind.
+    fn number(self) -> c_int {
+        match self {
+            Self::Comm => 0,
+            Self::File => 1,
+            Self::Win => 2,
+        }
+    }
+
+    /// Calls a handler of the program in C++, by MPICH's function, with the handle of this value.
+    pub(crate) fn call(
+        self,
+        caller: ErrhandlerCaller,
+        value: usize,
+        code: &mut c_int,
+        handler: CPlusPlusErrhandler,
+    ) {
+        // SAFETY: the library named its function for this handler, which is for objects of this kind; the
+        // arguments live during the call. An exception passes.
+        self.with_place(value, |object| unsafe { caller(self.number(), object, code, handler) });
     }
 
     /// Calls a function with a pointer to the handle of this value.
@@ -99,7 +129,7 @@ pub fn errhandler_create(of: Handled, handler: CPlusPlusErrhandler) -> canele_mp
 }
 
 /// Throws an exception for an error of an object, like `MPI::ERRORS_THROW_EXCEPTIONS`. Without Open MPI's C++
-/// library it returns the code; MPICH's library throws for each code that is returned.
+/// library it returns the code: MPICH's library asks for the handler after an error, and throws itself.
 pub(crate) fn throw(value: usize, mut code: c_int) -> c_int {
     let of = match HANDLES.kind(value) {
         Some(table::ObjectKind::Comm) => Handled::Comm,
@@ -125,17 +155,43 @@ pub fn op_set_function(op: MPI_Op, of_program: Option<UserFunction>) {
     }
 }
 
-/// `MPII_Op_set_cxx`: sets MPICH's function in C++ that calls the program's function of an operation.
+/// `MPII_Op_set_cxx`: sets MPICH's function that calls the program's function of an operation.
 ///
 /// # Errors
 /// Fails if the operation does not exist, or the function is a null pointer.
 pub fn op_set_caller(op: MPI_Op, caller: Option<OperationCaller>) -> CallResult {
     let op = op.get()?;
     let Some(caller) = caller else {
-        return Err(Error::new(Class::Argument, "what calls the operation is a null pointer").into());
+        return Err(no_caller("operations"));
     };
     op.set_language(Language::CalledByCPlusPlus(caller));
     Ok(())
+}
+
+/// `MPII_Errhandler_set_cxx`: sets MPICH's function that calls an error handler of the program.
+///
+/// # Errors
+/// Fails if the handler does not exist or is no function of the program in C++, or if the function is a null
+/// pointer.
+pub fn errhandler_set_caller(errhandler: MPI_Errhandler, caller: Option<ErrhandlerCaller>) -> CallResult {
+    let Some(place) = caller_of(errhandler)? else {
+        return Err(Error::new(
+            Class::Errhandler,
+            "the error handler was not made with a function for communicators, windows or files",
+        )
+        .into());
+    };
+    let Some(caller) = caller else {
+        return Err(no_caller("error handlers"));
+    };
+    // The library has one such function, so a second call sets the same.
+    let _ = place.set(caller);
+    Ok(())
+}
+
+fn no_caller(of: &str) -> Failed {
+    Error::new(Class::Argument, format!("the C++ library's function that calls {of} is a null pointer"))
+        .into()
 }
 
 /// Memory that the C++ library has allocated for a key, freed with the key.
@@ -164,19 +220,19 @@ pub fn keyval_create(
     fields::reserve().map_err(|text| Error::new(Class::NoMemory, text))?;
     let proxies = Proxies::default();
     let (copy, delete) = (copy.called(extra_state, &proxies), delete.called(extra_state, &proxies));
-    let memory = std::sync::Arc::new(KeyMemory(memory.expose_provenance()));
+    let memory = Arc::new(KeyMemory(memory.expose_provenance()));
     let kept = memory.clone();
     let prepare = move |object| {
         if matches!(of, ObjectKind::Communicator) {
             prepare_comm(MPI_Comm::of(object));
         }
     };
-    let copy: Copy = std::sync::Arc::new(move |object, keyval, value| {
+    let copy: Copy = Arc::new(move |object, keyval, value| {
         let _kept = &kept;
         prepare(object);
         copy(object, keyval, value)
     });
-    let delete: Delete = std::sync::Arc::new(move |object, keyval, value| {
+    let delete: Delete = Arc::new(move |object, keyval, value| {
         let _kept = &memory;
         prepare(object);
         delete(object, keyval, value)

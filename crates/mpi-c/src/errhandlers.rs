@@ -1,22 +1,20 @@
 //! Error handlers as C programs make and use them (MPI 5.0, §9.3).
 
-use core::ffi::{c_int, c_void};
-use std::cell::RefCell;
+use core::ffi::c_int;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_mpi::{Class, Comm, Errhandler, Error};
 
 use layout::cplusplus::THROWING_HANDLER;
 
 use crate::constants::*;
-use crate::cplusplus::throw;
+use crate::cplusplus::{CPlusPlusErrhandler, CallerPlace, Handled, throw};
 use crate::error::{CallResult, Failed};
 use crate::error_classes;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win, ObjectHandle};
 use crate::library::{self, Aborted};
 use crate::pointer::Out;
-use crate::table::{HANDLES, ObjectKind};
 
 /// `MPI_Comm_errhandler_function` and the corresponding types: the object, the code, and optional arguments,
 /// of which there are none.
@@ -24,80 +22,46 @@ use crate::table::{HANDLES, ObjectKind};
 /// A function in C++ may throw an exception.
 pub type ErrhandlerFunction<T> = Option<unsafe extern "C-unwind" fn(*mut T, *mut c_int, ...)>;
 
-/// MPICH's function in C++ that calls a handler of the program: the kind of object, a pointer to its handle,
-/// a pointer to the code, the handler.
-pub type ErrhandlerCaller =
-    unsafe extern "C-unwind" fn(c_int, *mut c_void, *mut c_int, unsafe extern "C-unwind" fn());
-
-thread_local! {
-    /// The place for what calls the handler that this thread made last, and the handler.
-    static MADE_LAST: RefCell<Option<(MPI_Errhandler, Weak<OnceLock<ErrhandlerCaller>>)>> = const { RefCell::new(None) };
-}
-
-/// `MPII_Errhandler_set_cxx`: sets MPICH's function in C++ that calls a handler of the program. The C++
-/// library calls this on the thread that has just made the handler.
-///
-/// # Errors
-/// Fails if the thread has made another handler since, or the function is a null pointer.
-pub fn set_caller(errhandler: MPI_Errhandler, caller: Option<ErrhandlerCaller>) -> CallResult {
-    let place = MADE_LAST.with_borrow(|made| {
-        made.as_ref().filter(|(last, _)| *last == errhandler).and_then(|(_, place)| place.upgrade())
-    });
-    let (Some(place), Some(caller)) = (place, caller) else {
-        return Err(Error::new(
-            Class::Argument,
-            "the error handler is not the one that this thread made last, or what calls it is a null pointer",
-        )
-        .into());
-    };
-    // A second call would set the same function.
-    let _ = place.set(caller);
-    Ok(())
-}
-
-/// Returns MPICH's number of the kind of the object with this handle value: 0 for a communicator, 1 for a
-/// file, 2 for a window.
-fn kind_in_cplusplus(value: usize) -> c_int {
-    match HANDLES.kind(value) {
-        Some(ObjectKind::Comm) => 0,
-        Some(ObjectKind::Window) => 2,
-        _ => 1,
-    }
-}
-
-/// Makes a handler that calls a function of the program with a handle of this kind.
+/// Makes a handler that calls a function of the program with a handle of this kind. C++ has no handlers of
+/// sessions, so they have no `kind`.
 fn create<T: Copy + 'static>(
     function: ErrhandlerFunction<T>,
     errhandler: Out<MPI_Errhandler>,
     handle: fn(usize) -> T,
+    kind: Option<Handled>,
 ) -> CallResult {
     let Some(function) = function else {
         return Err(Error::new(Class::Argument, "the error handler function is a null pointer").into());
     };
-    let caller = Arc::new(OnceLock::<ErrhandlerCaller>::new());
-    let place = Arc::downgrade(&caller);
-    let call = move |number: usize, code: c_int| {
-        let (mut object, mut code) = (handle(number), code);
-        // SAFETY: the program gave this function for errors of such objects, and the C++ library's function
-        // calls functions in C++; the arguments live during the call. An exception passes.
-        unsafe {
-            match caller.get() {
-                Some(caller) => {
-                    let function = core::mem::transmute::<
-                        unsafe extern "C-unwind" fn(*mut T, *mut c_int, ...),
-                        unsafe extern "C-unwind" fn(),
-                    >(function);
-                    let kind = kind_in_cplusplus(number);
-                    caller(kind, (&raw mut object).cast(), &raw mut code, function);
-                }
-                None => function(&raw mut object, &raw mut code),
-            }
+    let caller = CallerPlace::default();
+    let place = kind.map(|_| caller.clone());
+    let call = move |number: usize, mut code: c_int| {
+        match kind.zip(caller.get().copied()) {
+            // SAFETY: only the C++ library's function calls this one, which is of the program, in C++.
+            Some((kind, caller)) => kind.call(caller, number, &mut code, unsafe {
+                core::mem::transmute::<
+                    unsafe extern "C-unwind" fn(*mut T, *mut c_int, ...),
+                    CPlusPlusErrhandler,
+                >(function)
+            }),
+            // SAFETY: the program gave this function for errors of such objects; both arguments live during
+            // the call. An exception passes.
+            None => unsafe { function(&mut handle(number), &mut code) },
         }
         code
     };
-    let made = handle_of_call(call)?;
-    MADE_LAST.set(Some((made, place)));
+    let made = take_up(Arc::new(Errhandler::Call(Arc::new(call))), place)?;
     Ok(errhandler.set(made, "errhandler")?)
+}
+
+/// Returns the place for the C++ library's function that calls a handler of the program; none for other
+/// handlers.
+///
+/// # Errors
+/// Fails if the handle names no error handler.
+pub(crate) fn caller_of(errhandler: MPI_Errhandler) -> canele_mpi::Result<Option<CallerPlace>> {
+    let address = address_of(errhandler.get()?);
+    Ok(handles_in_use().get(&address).and_then(|used| used.caller.clone()))
 }
 
 /// Returns the handle of a new handler. It calls a function with an object's handle and the code, and returns
@@ -123,14 +87,23 @@ pub(crate) fn predefine() {
     if let Some(handle) = THROWING_HANDLER {
         let handler = Arc::new(Errhandler::Call(Arc::new(throw)));
         // The program holds it from the start, so its handle is never freed.
-        handles_in_use().insert(address_of(&handler), (handle, 1));
+        handles_in_use().insert(address_of(&handler), InUse { handle, uses: 1, caller: None });
         handle.fix(handler);
     }
 }
 
-/// The handle of each handler of the program, by the handler's address, and the number of the program's
-/// references. A query returns the existing handle.
-type HandlesInUse = BTreeMap<usize, (MPI_Errhandler, usize)>;
+/// A handler to which the program has a handle.
+struct InUse {
+    /// The handle, which queries return, too.
+    handle: MPI_Errhandler,
+    /// Number of the program's references.
+    uses: usize,
+    /// The place for the function that calls a handler in C++.
+    caller: Option<CallerPlace>,
+}
+
+/// The handlers to which the program has a handle, by the handler's address.
+type HandlesInUse = BTreeMap<usize, InUse>;
 
 static HANDLES_IN_USE: Mutex<HandlesInUse> = Mutex::new(BTreeMap::new());
 
@@ -144,14 +117,20 @@ fn address_of(handler: &Errhandler) -> usize {
 
 /// Returns the handle of a handler and counts another reference of the program.
 pub(crate) fn handle_of(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
+    take_up(handler, None)
+}
+
+/// Counts a reference of the program to a handler; returns its handle. A new handle has this place for the
+/// function that calls it.
+fn take_up(handler: Arc<Errhandler>, caller: Option<CallerPlace>) -> canele_mpi::Result<MPI_Errhandler> {
     let mut all = handles_in_use();
     let address = address_of(&handler);
-    if let Some((handle, uses)) = all.get_mut(&address) {
-        *uses += 1;
-        return Ok(*handle);
+    if let Some(used) = all.get_mut(&address) {
+        used.uses += 1;
+        return Ok(used.handle);
     }
     let handle = MPI_Errhandler::new(handler)?;
-    all.insert(address, (handle, 1));
+    all.insert(address, InUse { handle, uses: 1, caller });
     Ok(handle)
 }
 
@@ -159,8 +138,8 @@ pub(crate) fn handle_of(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errh
 fn give_up(handle: MPI_Errhandler) -> canele_mpi::Result<()> {
     let mut all = handles_in_use();
     let address = address_of(handle.get()?);
-    if let Some((_, uses)) = all.get_mut(&address).filter(|(_, uses)| *uses > 1) {
-        *uses -= 1;
+    if let Some(used) = all.get_mut(&address).filter(|used| used.uses > 1) {
+        used.uses -= 1;
         return Ok(());
     }
     handle.free()?;
@@ -184,7 +163,7 @@ pub fn comm_create_errhandler(
     function: ErrhandlerFunction<MPI_Comm>,
     errhandler: Out<MPI_Errhandler>,
 ) -> CallResult {
-    create(function, errhandler, MPI_Comm::of)
+    create(function, errhandler, MPI_Comm::of, Some(Handled::Comm))
 }
 
 /// `MPI_Session_create_errhandler`.
@@ -192,7 +171,7 @@ pub fn session_create_errhandler(
     function: ErrhandlerFunction<MPI_Session>,
     errhandler: Out<MPI_Errhandler>,
 ) -> CallResult {
-    create(function, errhandler, MPI_Session::of)
+    create(function, errhandler, MPI_Session::of, None)
 }
 
 /// `MPI_Win_create_errhandler`.
@@ -200,7 +179,7 @@ pub fn win_create_errhandler(
     function: ErrhandlerFunction<MPI_Win>,
     errhandler: Out<MPI_Errhandler>,
 ) -> CallResult {
-    create(function, errhandler, MPI_Win::of)
+    create(function, errhandler, MPI_Win::of, Some(Handled::Win))
 }
 
 /// `MPI_File_create_errhandler`.
@@ -208,7 +187,7 @@ pub fn file_create_errhandler(
     function: ErrhandlerFunction<MPI_File>,
     errhandler: Out<MPI_Errhandler>,
 ) -> CallResult {
-    create(function, errhandler, MPI_File::of)
+    create(function, errhandler, MPI_File::of, Some(Handled::File))
 }
 
 /// `MPI_Errhandler_free`.

@@ -15,7 +15,7 @@ pub use crate::width::{Count, Counts, Displacements, OutCount};
 /// The types of functions that MPICH's Fortran and C++ libraries call.
 pub use crate::{
     attributes::languages::{CopyProxy, DeleteProxy},
-    errhandlers::ErrhandlerCaller,
+    cplusplus::ErrhandlerCaller,
     fortran::ErrhandlerFunctionX,
     operations::{OperationCaller, UserFunctionX},
     program_call::Destructor,

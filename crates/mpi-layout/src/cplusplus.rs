@@ -1,4 +1,4 @@
-//! Support for Open MPI's C++ library beyond functions, which other ABIs lack.
+//! Support for C++ libraries beyond functions: the standard's ABI has no such library.
 
 use core::ffi::{CStr, c_void};
 

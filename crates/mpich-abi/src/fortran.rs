@@ -1,6 +1,7 @@
 //! Symbols beyond MPI functions that Intel MPI's Fortran and C++ libraries (`libmpifort.so.12`,
 //! `libmpicxx.so.12`) use from the C library. They are addresses of Fortran's named constants, memory
-//! functions, and error codes. MPICH's Fortran library has its own.
+//! functions, and error codes. MPICH's Fortran library has its own, and uses the questions for support of
+//! accelerators.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 

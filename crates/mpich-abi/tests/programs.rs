@@ -151,3 +151,9 @@ fn programs_of_older_releases_read_the_texts_that_describe_the_library() {
     );
     assert!(output.stderr.is_empty(), "{output:?}");
 }
+
+#[test]
+fn the_functions_that_mpichs_cplusplus_library_names_are_called() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cplusplus.c");
+    support::passes(&compiled("cplusplus", &[source]), 1);
+}

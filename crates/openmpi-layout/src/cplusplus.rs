@@ -9,8 +9,7 @@ use crate::handle::MPI_Errhandler;
 /// The error handler that throws C++ exceptions.
 pub const THROWING_HANDLER: Option<MPI_Errhandler> = Some(MPI_ERRORS_THROW_EXCEPTIONS);
 
-/// Returns the C++ library, which stays loaded, as the program that has called it needs it; null if it is not
-/// loaded.
+/// Returns the C++ library; null if it is not loaded. It stays loaded, because the program needs it.
 fn library() -> *mut c_void {
     // The name finds a library that was loaded privately for another one.
     // SAFETY: the name is a string; nothing is loaded.

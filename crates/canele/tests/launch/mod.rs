@@ -28,9 +28,9 @@ pub fn program(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Returns the command `canele`, which finds the programs of this profile in its own folder. Tests that an
-/// emulator runs name the launcher of the machine below it.
+/// emulator runs use the launcher of the machine below it (`scripts/emulated`).
 pub fn command() -> Command {
-    match std::env::var_os("CANELE") {
+    match std::env::var_os("INSIDE_EMULATION").and(std::env::var_os("CANELE")) {
         Some(launcher) => Command::new(launcher),
         None => Command::new(build(&["--package", "canele-cli", "--bin", "canele"]).join("canele")),
     }

@@ -53,9 +53,9 @@ pub enum ProgramFunction {
     Large(UserFunctionLarge),
     /// A function in Fortran.
     Fortran(UserFunctionFortran),
-    /// A function in C++, with its caller.
+    /// A function in C++, with its caller in Open MPI's library.
     CPlusPlus(UserFunctionCPlusPlus, UserFunction),
-    /// A function in C++, with its caller.
+    /// A function in C++, with its caller in MPICH's library.
     CalledByCPlusPlus(OperationCaller, UserFunction),
     /// A function with a state of its own.
     WithState(UserFunctionX, Arc<State>),
@@ -130,7 +130,10 @@ impl Typed {
         let datatype = own.unwrap_or(self.handle);
         let most = match &self.function {
             ProgramFunction::Large(_) | ProgramFunction::WithState(..) => i64::MAX as usize,
-            _ => c_int::MAX as usize,
+            ProgramFunction::Small(_)
+            | ProgramFunction::Fortran(_)
+            | ProgramFunction::CPlusPlus(..)
+            | ProgramFunction::CalledByCPlusPlus(..) => c_int::MAX as usize,
         };
         let mut at = 0;
         while at < count {
