@@ -140,7 +140,7 @@ impl RecordFile {
         self.open_folder()
     }
 
-    /// Returns the time of the line in a trusted record of this boot and this machine.
+    /// Returns the time of the line in a trusted record of this boot and this machine, if it is plausible.
     fn read(&self) -> Option<u32> {
         // A pipe is opened without waiting, and refused.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -152,7 +152,8 @@ impl RecordFile {
         }
         let text = bounded_read::read_all(file, MOST_BYTES).and_then(bounded_read::text).ok()?;
         let LineRecord { version, boot, line_ns, machine } = toml::from_str(&text).ok()?;
-        (version == VERSION && boot == self.boot && machine == self.machine).then_some(line_ns)
+        let is_of_here = version == VERSION && boot == self.boot && machine == self.machine;
+        (is_of_here && line_probe::is_plausible(line_ns)).then_some(line_ns)
     }
 
     /// Opens the folder and keeps other launchers from measuring until the folder is closed.
@@ -263,6 +264,17 @@ mod tests {
         let text = fs::read_to_string(file.path()).unwrap();
         fs::write(file.path(), text.replace("version = 1", "version = 2")).unwrap();
         check_written_over(&other);
+    }
+
+    #[test]
+    fn a_record_of_a_time_that_no_line_takes_is_written_over() {
+        let home = Home::new("implausible");
+        let file = home.written();
+        let text = fs::read_to_string(file.path()).unwrap();
+        for ns in ["0", "12347", "4294967295"] {
+            fs::write(file.path(), text.replace("line_ns = 200", &format!("line_ns = {ns}"))).unwrap();
+            check_written_over(&file);
+        }
     }
 
     #[test]
