@@ -40,15 +40,22 @@ fn info_says_which_protocol_a_message_takes() {
     }
     let far = canele(&["info", "--peer", "1", "--bytes", "65536", "--remote"]);
     assert!(far.out.contains("rail      tcp") && far.out.contains("region buffers: eager ("), "{}", far.out);
-    let regions = canele(&["info", "--peer", "1", "--bytes", "65536"]).out;
-    for words in
-        ["private buffers: eager-multi (", "region buffers: direct-both (", "private buffer: direct-read ("]
-    {
+    let regions = canele(&["info", "--peer", "1", "--bytes", "64K"]).out;
+    for words in [
+        "65536 bytes between private buffers: eager-multi (",
+        "region buffers: direct-both (",
+        "private buffer: direct-read (",
+    ] {
         assert!(regions.contains(words), "{words}: {regions}");
     }
     assert!(canele(&["info", "--peer", "0", "--bytes", "8"]).out.contains("itself"));
     assert_eq!(canele(&["info", "--peer", "99999", "--bytes", "8"]).code(), Some(2));
     assert_eq!(canele(&["info", "--peer", "1"]).code(), Some(2));
+    for wrong in ["64X", "-1", "99999999999999999999", "18014398509481985K"] {
+        let bytes = format!("--bytes={wrong}");
+        let ended = canele(&["info", "--peer", "1", &bytes]);
+        assert!(ended.code() == Some(2) && ended.error.contains("--bytes"), "{wrong}: {}", ended.error);
+    }
 }
 
 #[test]

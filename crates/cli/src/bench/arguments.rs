@@ -255,19 +255,24 @@ impl BenchArguments {
     }
 }
 
-/// Parses a size such as `64`, `64K` or `4M`.
+/// Parses a size that can be measured, such as `64`, `64K` or `4M`.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
+    let bytes = Some(parse_size(text)?).filter(|bytes| *bytes <= LARGEST_BYTES);
+    bytes.ok_or_else(|| format!("at most {} MB can be measured", LARGEST_BYTES >> 20))
+}
+
+/// Parses any size such as `64`, `64K` or `4M`.
+pub fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|end: char| end.is_ascii_alphabetic());
+    let wrong = || format!("a number of bytes, or with {COUNT_NAMES}, is needed");
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 0,
         "K" | "KB" | "KIB" => 10,
         "M" | "MB" | "MIB" => 20,
-        _ => return Err(format!("a number of bytes, or with {COUNT_NAMES}, is needed")),
+        _ => return Err(wrong()),
     };
-    let count: usize =
-        digits.parse().map_err(|_| format!("a number of bytes, or with {COUNT_NAMES}, is needed"))?;
-    let bytes = count.checked_mul(1 << shift).filter(|bytes| *bytes <= LARGEST_BYTES);
-    bytes.ok_or_else(|| format!("at most {} MB can be measured", LARGEST_BYTES >> 20))
+    let count: usize = digits.parse().map_err(|_| wrong())?;
+    count.checked_mul(1 << shift).ok_or_else(|| "so many bytes do not exist".into())
 }
 
 #[cfg(test)]

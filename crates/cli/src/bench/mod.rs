@@ -28,7 +28,7 @@ mod table;
 mod urgent;
 mod workloads;
 
-pub use arguments::{Bench, BenchArguments, parse_bytes};
+pub use arguments::{Bench, BenchArguments, parse_bytes, parse_size};
 pub use case::{BATCHES, Buffers, PlannedCall, Task};
 pub use job::{run_all, run_each};
 pub use rank::{RankArguments, inherited_segment, main as rank_main};

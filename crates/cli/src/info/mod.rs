@@ -36,8 +36,8 @@ pub struct InfoArguments {
     /// With --collective: number of hosts, to which ranks are assigned in blocks [default: 1, this host]
     #[arg(long, value_name = "H", requires = "collective")]
     hosts: Option<u32>,
-    /// Size in bytes of the message of --peer, or of a block of --collective
-    #[arg(long, value_name = "N", requires = "planned")]
+    /// Size in bytes of the message of --peer, or of a block of --collective, such as 64K
+    #[arg(long, value_name = "N", requires = "planned", value_parser = crate::bench::parse_size)]
     bytes: Option<usize>,
     /// With --peer: the rank runs on another host
     #[arg(long, requires = "peer")]
@@ -78,7 +78,7 @@ const EXAMPLES: &str = "Examples:
   canele info --peer 9 --bytes 8 --remote rail and protocol of a message to a rank of another host
   canele info --collective allreduce --bytes 8 --ranks 8
                                           algorithm of such a collective, with the reasons
-  canele info --collective allreduce --bytes 65536 --ranks 16 --hosts 2
+  canele info --collective allreduce --bytes 64K --ranks 16 --hosts 2
                                           algorithm between two hosts with eight ranks each
   canele info --tunables                  every setting
   canele info --profile                   costs of copies, cache lines and networks, as jobs know them
