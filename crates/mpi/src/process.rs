@@ -307,7 +307,7 @@ impl Process {
     pub fn await_ranks(&self, world: &World) -> Result<()> {
         let goes_on = world.engine().goes_on_after_failures();
         world.engine().tell_finalizing();
-        match world.world.barrier("MPI_Finalize") {
+        match world.world.final_barrier() {
             Err(error) if error.class == Class::NotSame => Err(error),
             // Survivors may still ask for the result of an agreement.
             Err(_) if goes_on => world.world.await_survivors().or(Ok(())),

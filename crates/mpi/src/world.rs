@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Engine, FailureKind, FlowId};
+use canele_engine::{Engine, FailureKind, FlowId, Tag};
 use canele_sys::atomic::Ordering;
 use canele_sys::tunables::Tunables;
 
@@ -29,6 +29,12 @@ pub struct World {
 pub(crate) const WORLD: FlowId = FlowId(0);
 /// The flow of this process's messages to itself; a fixed flow like the world's.
 const OWN: FlowId = FlowId(2);
+/// The flow of messages that belong to no communicator; a fixed flow, on which ranks of other hosts send no
+/// RMA requests. Tags of ports have the highest bit clear. Tags of communicators that are made without another
+/// one have it set, and the next one clear.
+pub(crate) const NO_COMM: FlowId = FlowId(4);
+/// The tag of `MPI_Finalize` on that flow.
+pub(crate) const FINALIZE: Tag = Tag(0xc000_0000);
 
 impl World {
     /// Joins the job with these settings. `on_failure` is called whenever a communicator is revoked or a rank

@@ -35,7 +35,7 @@ use crate::point::Attachment;
 use crate::session::Derived;
 use crate::topology::Topology;
 use crate::window::ServedWindows;
-use crate::world::WORLD;
+use crate::world::{FINALIZE, NO_COMM, WORLD};
 use crate::{Class, Error, Result};
 use agree::NewFlow;
 use connection::Connection;
@@ -310,6 +310,19 @@ impl Comm {
         self.check_call(name)?;
         let shape = Shape::new(Operation::Barrier, 0);
         Ok(self.engine.collective(self.collectives(), shape, None, &[], &mut [])?)
+    }
+
+    /// Returns after all ranks have called it in `MPI_Finalize`. No other collective call of a rank completes
+    /// it, and it completes none of another rank.
+    ///
+    /// # Errors
+    /// Fails if a rank died, or makes a collective call with calls checked.
+    pub(crate) fn final_barrier(&self) -> Result<()> {
+        self.check_call("MPI_Finalize")?;
+        self.engine.name_flow(NO_COMM, "all ranks")?;
+        let (team, shape) =
+            (agree::team_of(self.group(), self.engine.rank()), Shape::new(Operation::Barrier, 0));
+        Ok(self.engine.collective_among(&team, (NO_COMM, FINALIZE), shape, None, &[], &mut [])?)
     }
 
     /// Completes communication before a disconnection: waits for this member's sends, freed requests

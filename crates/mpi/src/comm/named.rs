@@ -12,10 +12,8 @@ use rustc_hash::FxHasher;
 
 use super::agree::{names_of, some_members, team_of};
 use crate::group::Group;
+use crate::world::NO_COMM;
 use crate::{Result, fail};
-
-/// The flow of these messages: a fixed flow, on which ranks of other hosts send no RMA requests.
-const NOWHERE: FlowId = FlowId(4);
 
 /// The name of a call.
 pub(super) struct Name<'a> {
@@ -44,7 +42,7 @@ impl<'a> Name<'a> {
         let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, size_of_val(&words)) };
         let (input, output) = (bytemuck::cast_slice(&words), bytemuck::cast_slice_mut(&mut all));
         let and = Reduction::from(conjunction as Kernel);
-        engine.collective_among(&team, (NOWHERE, tag), shape, Some(&and), input, output)?;
+        engine.collective_among(&team, (NO_COMM, tag), shape, Some(&and), input, output)?;
         if all != words {
             fail!(
                 Argument,
@@ -53,7 +51,7 @@ impl<'a> Name<'a> {
                 self.name
             );
         }
-        Ok(engine.agree_among(&team, (NOWHERE, tag))?)
+        Ok(engine.agree_among(&team, (NO_COMM, tag))?)
     }
 
     /// Returns the tag of its messages.

@@ -14,18 +14,15 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use canele_engine::{Connection, FlowId, JobRank, PortName, Tag};
+use canele_engine::{Connection, JobRank, PortName, Tag};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::comm::Comm;
 use crate::comm::agree::{decode, encode, swap};
 use crate::group::Group;
-use crate::world::World;
+use crate::world::{NO_COMM, World};
 use crate::{Class, Error, Result, fail};
 
-/// The flow on which roots exchange their groups. It is the flow of communicators made without another one,
-/// whose tags all have the highest bit set.
-const FLOW: FlowId = FlowId(4);
 /// The prefix of all port names.
 const PREFIX: &str = "canele-port";
 
@@ -199,7 +196,7 @@ impl World {
             connection => connection?,
         };
         let tag = Tag((call as u32) & !(1 << 31));
-        let members = swap(engine, FLOW, with, tag, encode(engine, comm.group())?)?;
+        let members = swap(engine, NO_COMM, with, tag, encode(engine, comm.group())?)?;
         if decode(engine, &members).is_ok_and(|members| !members.contains(&with)) {
             fail!(Port, "what {with} wants of the port cannot be understood");
         }

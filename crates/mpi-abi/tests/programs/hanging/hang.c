@@ -31,7 +31,10 @@ int main(int argc, char **argv)
             MPI_Finalize();
             return 3;
         }
-        receive(argc > 2 ? MPI_ANY_SOURCE : 1, 7);
+        if (argc > 2 && strcmp(argv[2], "barrier") == 0)
+            MPI_Barrier(MPI_COMM_WORLD);
+        else
+            receive(argc > 2 ? MPI_ANY_SOURCE : 1, 7);
     } else if (argc > 1 && strcmp(argv[1], "works") == 0) {
         if (rank == 0)
             sleep(13);
