@@ -29,7 +29,11 @@ const WHOLE: RequestId = RequestId { index: u32::MAX, generation: u32::MAX };
 
 /// The multi-fragment eager messages of which packets are still to come, by their senders and those senders'
 /// requests.
-pub(crate) struct EagerMultis<P = Rank>(BTreeMap<(P, RequestId), EagerMulti>);
+pub(crate) struct EagerMultis<P = Rank> {
+    /// The one that began last. Most are complete before the next one begins.
+    newest: Option<((P, RequestId), EagerMulti)>,
+    others: BTreeMap<(P, RequestId), EagerMulti>,
+}
 
 /// A multi-fragment eager message of which packets are still to come.
 struct EagerMulti {
@@ -50,30 +54,39 @@ enum Target {
 
 impl<P> Default for EagerMultis<P> {
     fn default() -> Self {
-        Self(BTreeMap::new())
+        Self { newest: None, others: BTreeMap::new() }
     }
 }
 
 impl<P: Ord + Copy> EagerMultis<P> {
     fn insert(&mut self, from: P, request: RequestId, message: EagerMulti) {
-        self.0.insert((from, request), message);
+        if let Some((key, before)) = self.newest.replace(((from, request), message)) {
+            self.others.insert(key, before);
+        }
     }
 
     fn get_mut(&mut self, from: P, request: RequestId) -> Option<&mut EagerMulti> {
-        self.0.get_mut(&(from, request))
+        match &mut self.newest {
+            Some((key, message)) if *key == (from, request) => Some(message),
+            _ => self.others.get_mut(&(from, request)),
+        }
     }
 
     fn remove(&mut self, from: P, request: RequestId) -> Option<EagerMulti> {
-        self.0.remove(&(from, request))
+        match self.newest.take_if(|(key, _)| *key == (from, request)) {
+            Some((_, message)) => Some(message),
+            None => self.others.remove(&(from, request)),
+        }
     }
 
     /// Forgets the messages of a peer.
     pub fn remove_of(&mut self, peer: P) {
+        self.newest.take_if(|((from, _), _)| *from == peer);
         let least = RequestId { index: 0, generation: 0 };
         let of_peer = (peer, least)..=(peer, WHOLE);
-        while let Some((key, _)) = self.0.range(of_peer.clone()).next() {
+        while let Some((key, _)) = self.others.range(of_peer.clone()).next() {
             let key = *key;
-            self.0.remove(&key);
+            self.others.remove(&key);
         }
     }
 }
@@ -98,7 +111,7 @@ impl Proto {
             return Sent::Busy;
         }
         let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);
-        if !rail.has_room(link, len.div_ceil(piece) + 1, piece) {
+        if !rail.has_room(link, len.div_ceil(piece), piece) {
             return Sent::Busy;
         }
         self.observer.observe_send(|number| Leaving {
@@ -112,9 +125,14 @@ impl Proto {
         });
         let named = Header { flow: flow.0, tag: tag.0, ..Kind::EagerFirst.header(Rts::BYTES / 8) };
         let rts = Rts { len: len as u64, request: WHOLE, place: None, lacks_credit: false };
-        send_packet(rail, link, named, &rts.to_words(), &[]);
         for (n, part) in bytes.chunks(piece).enumerate() {
-            send_packet(rail, link, Kind::EagerMore.header(2), &piece_words(WHOLE, (n * piece) as u64), part);
+            match n {
+                0 => send_packet(rail, link, named, &rts.to_words(), part),
+                _ => {
+                    let words = piece_words(WHOLE, (n * piece) as u64);
+                    send_packet(rail, link, Kind::EagerMore.header(2), &words, part);
+                }
+            }
             self.traffic.copies += 1;
         }
         peer.credit.pay(len);
@@ -124,13 +142,12 @@ impl Proto {
         Sent::Done
     }
 
-    /// Handles the first packet of a message that was not announced.
+    /// Handles the first packet of a message that was not announced. It has the first piece, or no payload.
     pub(crate) fn on_eager_first(
         &mut self,
-        from: Rank,
-        flow: FlowId,
-        tag: Tag,
+        (from, flow, tag): (Rank, FlowId, Tag),
         rts: Rts,
+        packet: &Packet<'_>,
     ) -> Result<(), Corrupt> {
         // A peer sends no more than its credit without asking.
         let peer = &self.peers[from.0 as usize];
@@ -156,10 +173,14 @@ impl Proto {
                 Target::Unexpected(self.store(flow, from, tag, body)?)
             }
         };
-        if self.gone(from).is_none() {
-            self.eager_multis.insert(from, rts.request, EagerMulti { len, got: 0, to });
+        if self.gone(from).is_some() {
+            return Ok(());
         }
-        Ok(())
+        self.eager_multis.insert(from, rts.request, EagerMulti { len, got: 0, to });
+        match packet.bulk.is_empty() {
+            true => Ok(()),
+            false => self.on_eager_more(from, (rts.request, 0), packet),
+        }
     }
 
     /// Lets a receive that has `got` of `len` bytes wait for the rest, if its buffer has room.
@@ -287,7 +308,7 @@ mod tests {
             messages.remove_of(Counted(peer));
             assert!(messages.get_mut(Counted(peer), id(3)).is_none());
         }
-        assert!(messages.0.is_empty());
+        assert!(messages.newest.is_none() && messages.others.is_empty());
         assert!(comparisons() - before < 10_000 * 400);
     }
 

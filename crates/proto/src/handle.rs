@@ -73,8 +73,8 @@ impl Proto {
                     }
                 }
                 Ok(Some(packet)) => {
-                    of_long = packet.direct_bytes > 0
-                        || [Kind::Piece as u8, Kind::EagerMore as u8].contains(&packet.header.kind);
+                    let of_long_messages = [Kind::Piece as u8, Kind::EagerFirst as u8, Kind::EagerMore as u8];
+                    of_long = packet.direct_bytes > 0 || of_long_messages.contains(&packet.header.kind);
                     self.handle(from, &packet)
                 }
                 Err(corrupt) => Err(corrupt),
@@ -169,7 +169,7 @@ impl Proto {
             },
             Kind::Rts => self.on_rts(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,
             Kind::EagerFirst => {
-                self.on_eager_first(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?
+                self.on_eager_first((from, flow, tag), Rts::read(packet).ok_or_else(broken)?, packet)?
             }
             Kind::EagerMore => self.on_eager_more(from, read_piece(packet).ok_or_else(broken)?, packet)?,
             Kind::Cts => self.on_cts(from, Cts::read(packet).ok_or_else(broken)?),

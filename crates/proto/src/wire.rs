@@ -6,7 +6,7 @@
 //!   fin     request, status                  piece  receiver's request, offset   (bulk: the piece)
 //!   credit  bytes                            put    region, offset, notice, up to 24 bytes of data
 //!   fence   ticket                           fenced ticket
-//!   first   as rts                           more   sender's request, offset     (bulk: the piece)
+//!   first   as rts   (bulk: a piece or none) more   sender's request, offset     (bulk: the piece)
 //!   closed  rail and generation, expected    batch  (bulk: several packets)
 //!   withdraw  sender's request               pull   up to three pairs: sender's request, receiver's key
 //!   pulled  the receiver's key               (bulk: the message)
@@ -53,7 +53,7 @@ pub enum Kind {
     LinkClosed,
     /// Several packets.
     Batch,
-    /// The first packet of a multi-fragment eager message: its length, without payload.
+    /// The first packet of a multi-fragment eager message: its length, and the first fragment or none.
     EagerFirst,
     /// A fragment of a multi-fragment eager message.
     EagerMore,
