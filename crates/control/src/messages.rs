@@ -14,7 +14,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// The version of this message set and of the packets that ranks send each other. Two sides with different
 /// versions refuse each other, and each names both versions. Ranks have the version of their launcher.
-pub const VERSION: u32 = 27;
+pub const VERSION: u32 = 28;
 
 /// The most lanes of a rank, the first included.
 pub const MOST_LANES: u8 = 16;

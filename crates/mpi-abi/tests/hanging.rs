@@ -87,6 +87,7 @@ fn a_job_ends_whose_ranks_wait_for_one_that_finalizes() {
     std::thread::scope(|scope| {
         scope.spawn(|| check(&["finalizes"], finalized));
         scope.spawn(|| check(&["finalizes", "barrier"], finalized));
+        scope.spawn(|| check(&["finalizes", "any tag"], finalized));
         scope.spawn(|| check(&["finalizes", "any"], none_sends));
     });
 }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   sender                                 receiver
-//!   first (length, sender's request) ──▶   matched: into the buffer.  Not yet: kept, paid for by credit
+//!   first (length, sender's request,
+//!          a piece or none)          ──▶   matched: into the buffer.  Not yet: kept, paid for by credit
 //!   more  (sender's request, offset) ──▶   appended; a receive that comes meanwhile takes this and the rest
 //! ```
 //! Owns, at the receiver, the messages under way and their targets. They exist only on links that keep

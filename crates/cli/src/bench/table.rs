@@ -105,7 +105,8 @@ fn notes(report: &Report) -> String {
     bare.extend(of(Limit::Flags).map(|ns| format!("flags {} ({most} ranks)", time(ns))));
     let rails = report.lines.first().and_then(|line| line.row.rails.as_ref());
     match rails {
-        _ if report.limits.is_empty() => text += "No limits were measured.\n",
+        Some(rails) if report.limits.is_empty() => text += &format!("Rails: {}. ", rails.join(", ")),
+        None if report.limits.is_empty() => {}
         Some(rails) => {
             let small = of(Limit::Socket(8)).map(|ns| format!(", {} for 8 bytes one way", time(ns)));
             let small = small.unwrap_or_default();
@@ -118,7 +119,7 @@ fn notes(report: &Report) -> String {
         None => text += &format!("This machine: {}. Ratio: ", bare.join(", ")),
     }
     text += if report.limits.is_empty() {
-        ""
+        "No limits were measured.\n"
     } else if report.lines.iter().any(|line| matches!(line.figure, Figure::Bandwidth | Figure::Rate)) {
         "times in limits (1.00 is the limit, more is slower); rates as a share of the limit.\n"
     } else {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use canele_collective::FIRST_PAIR;
 use canele_control::{ThreadWait, UnexpectedMessage, WaitOperation, Waits};
 use canele_rail::StatsPage;
 use canele_sys::ids::FlowId;
@@ -18,6 +19,9 @@ use crate::engine::Engine;
 
 /// The most threads whose waits are kept; of further ones only the number.
 const MOST_NOTED: usize = 64;
+/// The flows on which libraries alone send messages: those from the start, without the world's and a process's
+/// own.
+const OF_LIBRARIES: std::ops::Range<u32> = 4..2 * FIRST_PAIR;
 
 /// The waits of this rank.
 #[derive(Default)]
@@ -139,7 +143,8 @@ impl Core {
     #[cold]
     pub fn publish_detailed_waits(&mut self) {
         let (mut waits, since_ns) = self.stats.waits.waits();
-        let is_message = |flow: FlowId| !self.collectives.is_flow_of_collectives(flow);
+        let is_message =
+            |flow: FlowId| !OF_LIBRARIES.contains(&flow.0) && !self.collectives.is_flow_of_collectives(flow);
         let (messages, left_out) = self.lane.proto.unexpected_messages(Waits::MOST_UNEXPECTED, is_message);
         let told = messages.into_iter().map(|(flow, status)| UnexpectedMessage {
             source: status.source.0,

@@ -33,6 +33,8 @@ int main(int argc, char **argv)
         }
         if (argc > 2 && strcmp(argv[2], "barrier") == 0)
             MPI_Barrier(MPI_COMM_WORLD);
+        else if (argc > 2 && strcmp(argv[2], "any tag") == 0)
+            receive(1, MPI_ANY_TAG);
         else
             receive(argc > 2 ? MPI_ANY_SOURCE : 1, 7);
     } else if (argc > 1 && strcmp(argv[1], "works") == 0) {
