@@ -50,7 +50,7 @@ pub use choose::{Algorithm, Candidate, CollectiveCosts, HostLevels, Seat};
 pub use error::Error;
 pub use hosts::Hosts;
 pub use memory::{Back, Memory, Slices, User};
-pub use pairs::{FIRST_PAIR, Pairs, WINDOW, WINDOW_PAIRS, Words, first_of};
+pub use pairs::{FIRST_GIVEN_OUT, FIRST_PAIR, Pairs, WINDOW, WINDOW_PAIRS, Words, first_of};
 pub use reduce::{Element, Kernel, Number, Op, Reduction, SharedKernel};
 pub use request::{CollectiveProgress, CollectiveRequest};
 pub use schedule::{Area, Schedule, SharedBufferNeed, Span, Transfer};

@@ -8,6 +8,8 @@ pub type Words = [u64; WINDOW];
 
 /// Pairs below this one are the library's.
 pub const FIRST_PAIR: u32 = 7;
+/// Flows below this one exist from the start and are never freed.
+pub const FIRST_GIVEN_OUT: u32 = 2 * FIRST_PAIR;
 const PAIRS: u32 = canele_proto::MAX_FLOWS / 2;
 
 /// The number of words of pairs that members look at together.

@@ -83,7 +83,7 @@ fn a_job_ends_whose_ranks_wait_for_one_that_finalizes() {
             "{said}"
         );
     };
-    // The ranks of these jobs sleep, so the jobs run at once.
+    // The ranks sleep, so these jobs do not disturb each other.
     std::thread::scope(|scope| {
         scope.spawn(|| check(&["finalizes"], finalized));
         scope.spawn(|| check(&["finalizes", "barrier"], finalized));

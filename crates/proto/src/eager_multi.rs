@@ -292,7 +292,10 @@ fn send_packet<R: Rail>(rail: &mut R, link: LinkId, header: Header, words: &[u64
 
 #[cfg(test)]
 mod tests {
+    use canele_mem::window::Window;
+
     use super::*;
+    use crate::Settings;
     use crate::compared::{Counted, comparisons};
 
     #[test]
@@ -311,6 +314,26 @@ mod tests {
         }
         assert!(messages.newest.is_none() && messages.others.is_empty());
         assert!(comparisons() - before < 10_000 * 400);
+    }
+
+    #[test]
+    fn a_first_packet_brings_at_most_its_message() {
+        for (bulk, fits) in [(0, true), (100, true), (4096, true), (4097, false)] {
+            let settings = Settings { eager_bytes: 2048, piece_bytes: 4096, unexpected_bytes: 64 << 10 };
+            let mut proto = Proto::new(Rank(0), 2, settings);
+            let rts = Rts { len: 4096, request: id(3), place: None, lacks_credit: false };
+            let mut bytes = vec![7; bulk];
+            let packet = Packet {
+                header: Kind::EagerFirst.header(Rts::BYTES / 8),
+                inline: Window::empty(),
+                bulk: Window::on(&mut bytes),
+                direct_bytes: 0,
+            };
+            let taken = proto.on_eager_first((Rank(1), FlowId(0), Tag(7)), rts, &packet);
+            assert_eq!(taken.is_ok(), fits, "{bulk} bytes");
+            let left = proto.eager_multis.get_mut(Rank(1), id(3)).map(|message| message.len - message.got);
+            assert_eq!(left.filter(|_| fits), (bulk < 4096).then(|| 4096 - bulk), "{bulk} bytes");
+        }
     }
 
     fn id(index: u32) -> RequestId {

@@ -76,6 +76,15 @@ fn json_is_the_documented_object() {
 }
 
 #[test]
+fn a_table_without_limits_says_so_once() {
+    let mut sample = Sample::default();
+    sample.cases.push(case(0, Figure::Time, vec![], &[9000.0; 3], &[]));
+    let text = crate::bench::table::table(&Report::new(&task(Bench::Latency, 2), &sample, |_| None));
+    assert!(text.ends_with("\nNo limits were measured.\n"), "{text}");
+    assert!(!text.contains("This machine"), "{text}");
+}
+
+#[test]
 fn what_does_not_apply_is_absent() {
     let mut sample = Sample::default();
     let (mut barrier, measured) = case(0, Figure::Time, vec![], &[9000.0; 3], &[]);

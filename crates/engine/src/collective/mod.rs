@@ -14,7 +14,7 @@ pub use canele_collective::{
     Block, Buffers, CollectiveBuffer, CollectiveSpec, Element, Kernel, Number, Op, Operation, Plan,
     Reduction, Root, Shape, SharedKernel, Team, Uneven,
 };
-pub use canele_collective::{FIRST_PAIR, WINDOW_PAIRS, first_of};
+pub use canele_collective::{FIRST_GIVEN_OUT, FIRST_PAIR, WINDOW_PAIRS, first_of};
 
 use canele_collective::{
     Algorithm, Calls, CollectiveCosts, MemberLiveness, Pairs, ScheduleCache, SharedBufferPool,

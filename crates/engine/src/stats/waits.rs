@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use canele_collective::FIRST_PAIR;
+use canele_collective::FIRST_GIVEN_OUT;
 use canele_control::{ThreadWait, UnexpectedMessage, WaitOperation, Waits};
 use canele_rail::StatsPage;
 use canele_sys::ids::FlowId;
@@ -19,9 +19,9 @@ use crate::engine::Engine;
 
 /// The most threads whose waits are kept; of further ones only the number.
 const MOST_NOTED: usize = 64;
-/// The flows on which libraries alone send messages: those from the start, without the world's and a process's
-/// own.
-const OF_LIBRARIES: std::ops::Range<u32> = 4..2 * FIRST_PAIR;
+/// The flows on which libraries alone send messages: those from the start, without the two pairs of the world
+/// and of a process's messages to itself.
+const OF_LIBRARIES: std::ops::Range<u32> = 4..FIRST_GIVEN_OUT;
 
 /// The waits of this rank.
 #[derive(Default)]

@@ -18,7 +18,7 @@ mod spread;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use canele_engine::collective::{FIRST_PAIR, Operation, Shape, Team};
+use canele_engine::collective::{FIRST_GIVEN_OUT, Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, Rank};
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -316,7 +316,7 @@ impl Comm {
     /// it, and it completes none of another rank.
     ///
     /// # Errors
-    /// Fails if a rank died, or makes a collective call with calls checked.
+    /// Fails if a rank died. With calls checked, it also fails if a rank makes another collective call.
     pub(crate) fn final_barrier(&self) -> Result<()> {
         self.check_call("MPI_Finalize")?;
         self.engine.name_flow(NO_COMM, "all ranks")?;
@@ -371,13 +371,10 @@ impl Comm {
     }
 }
 
-/// Flows below this number exist from the start and are never freed.
-const GIVEN_OUT: u32 = 2 * FIRST_PAIR;
-
 impl Drop for Comm {
     fn drop(&mut self) {
         self.connection.drop_now(self.engine.first_lane());
-        if self.flow.0 >= GIVEN_OUT {
+        if self.flow.0 >= FIRST_GIVEN_OUT {
             let _ = self.engine.name_flow(self.collectives(), "");
             for (lane, flow) in self.flows() {
                 let _ = lane.name_flow(flow, "");
