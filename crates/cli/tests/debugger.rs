@@ -9,8 +9,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::folder::Folder;
 use support::hosts::{rsh, start_on};
-use support::ranks::{program, start_job, temporary_folder};
+use support::ranks::{program, start_job};
 use support::{Ended, kill, start_command, wait_until};
 
 /// Stops at each call of `MPIR_Breakpoint`, and prints the state of the job.
@@ -34,27 +35,7 @@ fn has_debugger() -> bool {
     false
 }
 
-/// A folder with the files for the tests of gdb, removed when dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that cannot be removed is no failure.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 impl Folder {
-    fn new() -> Folder {
-        Folder(temporary_folder())
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
     /// Returns gdb with the command `ranks` of the guide.
     fn gdb(&self) -> Command {
         let guide = include_str!("../../../docs/debugging.md");
@@ -97,7 +78,7 @@ fn own_host() -> String {
 
 /// Returns the table that gdb reads of a running launcher, once it has `ranks` lines.
 fn table_of(launcher: u32, ranks: usize) -> Vec<String> {
-    let (folder, mut table) = (Folder::new(), Vec::new());
+    let (folder, mut table) = (Folder::new(&format!("gdb-table-{launcher}")), Vec::new());
     wait_until("the table", || {
         let output = folder.gdb().args(["-p", &launcher.to_string(), "-ex", "ranks"]).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
@@ -112,7 +93,7 @@ fn ranks_wait_for_a_debugger_that_has_started_the_launcher() {
     if !has_debugger() {
         return;
     }
-    let (folder, rsh) = (Folder::new(), rsh("plain"));
+    let (folder, rsh) = (Folder::new("gdb-started"), rsh("plain"));
     let own = own_host();
     let of_hosts = ["--hosts", "h0:2,h1:1", "--rsh", &rsh];
     for (options, hosts) in [(&["-n", "3"][..], [&*own; 3]), (&of_hosts, ["h0", "h0", "h1"])] {
@@ -166,7 +147,7 @@ fn ranks_that_are_spawned_wait_too_and_join_the_table() {
     // The program spawns two ranks three times; after the first time gdb no longer stops.
     let script = [BEGIN, "continue\nranks\n", SEE_LAST_WAIT, "delete\ncontinue\n"].concat();
     let words = ["-n", "1", "--env", &path, families.to_str().expect("a path of text"), "later"];
-    let ended = Folder::new().run_under_gdb(&script, &words);
+    let ended = Folder::new("gdb-spawned").run_under_gdb(&script, &words);
     let program = format!("{} {} ", own_host(), std::fs::canonicalize(&families).unwrap().display());
     let pid =
         |(rank, line): (u32, &&str)| line.strip_prefix(&format!("rank {rank}: {program}"))?.parse().ok();
@@ -186,7 +167,7 @@ fn a_debugger_learns_why_a_job_is_aborted() {
     }
     let tell = format!("{TELL_STATE}printf \"text %s\\n\", *(char **)&MPIR_debug_abort_string\n");
     let script = format!("{BEGIN}continue\n{tell}continue\n");
-    let ended = Folder::new().run_under_gdb(&script, &["-n", "1", "sh", "-c", "exit 3"]);
+    let ended = Folder::new("gdb-aborted").run_under_gdb(&script, &["-n", "1", "sh", "-c", "exit 3"]);
     assert_eq!(lines_of(&ended.out, "state"), ["state 2"], "{ended:?}");
     let text = lines_of(&ended.out, "text ")[0];
     assert!(text.starts_with("text rank 0 exited with status 3"), "{ended:?}");
@@ -195,7 +176,7 @@ fn a_debugger_learns_why_a_job_is_aborted() {
 
 #[test]
 fn the_command_exports_nothing_but_what_debuggers_look_for() {
-    let folder = Folder::new();
+    let folder = Folder::new("gdb-exports");
     let names = exported(&folder.stripped());
     let wanted = [
         "MPIR_Breakpoint",

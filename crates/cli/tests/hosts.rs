@@ -4,6 +4,7 @@ mod support;
 
 use std::os::unix::fs::PermissionsExt;
 
+use support::folder::Folder;
 use support::hosts::{shell_on, start_on, start_on_with};
 use support::ranks::program;
 use support::{canele, kill, start_with, wait_until};
@@ -67,29 +68,35 @@ fn a_file_names_hosts_too_and_several_programs_make_one_job() {
 }
 
 #[test]
-fn an_allocation_of_slurm_gives_hosts_ranks_and_the_remote_shell() {
-    let folder = std::env::temp_dir().join(format!("canele-allocation-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let srun = "#!/bin/sh\nwhile [ \"$1\" != --nodelist ]; do shift; done\nexport TEST_HOST=$2\nshift 2\nexec \"$@\"\n";
-    std::fs::write(folder.join("srun"), srun).unwrap();
-    std::fs::set_permissions(folder.join("srun"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let variables =
-        [("PATH", path.as_str()), ("SLURM_JOB_NODELIST", "no-such-[1-2]"), ("SLURM_TASKS_PER_NODE", "2,1")];
-    let print =
-        "echo $TEST_HOST $OMPI_COMM_WORLD_RANK/$PMI_SIZE $MPI_LOCALRANKID/$OMPI_COMM_WORLD_LOCAL_SIZE";
-    let ended = start_with(&["run", "sh", "-c", print], &variables, b"").end();
-    let few = start_with(&["run", "-np", "1", "sh", "-c", print], &variables, b"").end();
-    let many = start_with(&["run", "-n", "4", "true"], &variables, b"").end();
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(
-        ended.lines(),
-        ["no-such-1 0/3 0/2", "no-such-1 1/3 1/2", "no-such-2 2/3 0/1"],
-        "{}",
-        ended.error
-    );
-    assert_eq!(few.lines(), ["no-such-1 0/1 0/1"], "{}", few.error);
-    assert!(many.code() == Some(2) && many.error.contains("take 3 in all"), "{}", many.error);
+fn an_allocation_gives_hosts_ranks_and_the_remote_shell() {
+    let folder = Folder::new("allocation");
+    let slots = folder
+        .file("slots", "no-such-1 2 all.q@no-such-1 UNDEFINED\nno-such-2 1 all.q@no-such-2 UNDEFINED\n");
+    // Each command leaves out its options, the last of which is before the host.
+    for (command, last) in [("srun", "--nodelist"), ("qrsh", "-inherit")] {
+        let text = format!(
+            "#!/bin/sh\nwhile [ \"$1\" != {last} ]; do shift; done\nexport TEST_HOST=$2\nshift 2\nexec \"$@\"\n"
+        );
+        folder.file(command, &text);
+    }
+    let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
+    let slurm = [("SLURM_JOB_NODELIST", "no-such-[1-2]"), ("SLURM_TASKS_PER_NODE", "2,1")];
+    for variables in [&slurm[..], &[("PE_HOSTFILE", slots.as_str())]] {
+        let variables = [&[("PATH", path.as_str())], variables].concat();
+        let print =
+            "echo $TEST_HOST $OMPI_COMM_WORLD_RANK/$PMI_SIZE $MPI_LOCALRANKID/$OMPI_COMM_WORLD_LOCAL_SIZE";
+        let ended = start_with(&["run", "sh", "-c", print], &variables, b"").end();
+        let few = start_with(&["run", "-np", "1", "sh", "-c", print], &variables, b"").end();
+        let many = start_with(&["run", "-n", "4", "true"], &variables, b"").end();
+        assert_eq!(
+            ended.lines(),
+            ["no-such-1 0/3 0/2", "no-such-1 1/3 1/2", "no-such-2 2/3 0/1"],
+            "{}",
+            ended.error
+        );
+        assert_eq!(few.lines(), ["no-such-1 0/1 0/1"], "{}", few.error);
+        assert!(many.code() == Some(2) && many.error.contains("take 3 in all"), "{}", many.error);
+    }
 }
 
 #[test]

@@ -5,24 +5,14 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::folder::Folder;
 use support::hosts::start_on;
 use support::installation::{Installation, is_there, printed};
 use support::{Ended, canele, ranks, start_with};
 
-/// A folder of this test for compiled files, removed when dropped.
-struct Folder(PathBuf);
-
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
     /// Compiles a text into a file, with libraries from the folder.
     fn compile(&self, name: &str, text: &str, words: &[&str]) -> String {
         let (source, file) = (self.0.join("source.c"), self.0.join(name));
@@ -37,12 +27,6 @@ impl Folder {
     fn library(&self, file: &str, text: &str, words: &[&str]) -> String {
         let soname = format!("-Wl,-soname,{file}");
         self.compile(file, text, &[&["-shared", "-fPIC", &soname], words].concat())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

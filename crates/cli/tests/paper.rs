@@ -1,24 +1,11 @@
 //! `canele paper` from the command line: its list, its files, and its messages about missing parts.
 
-use std::path::{Path, PathBuf};
+mod support;
+
+use std::path::Path;
 use std::process::Command;
 
-/// A folder of this test, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("canele-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder for temporary files");
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use support::folder::Folder;
 
 fn paper(canele: &Path, words: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(canele).arg("paper").args(words).output().expect("the command can be run");

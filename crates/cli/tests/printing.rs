@@ -3,35 +3,10 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
 
+use support::folder::Folder;
 use support::hosts::{shell_on, start_on_with};
 use support::{canele, shell, start_with};
-
-/// A folder that is removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("canele-printing-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-
-    fn text(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
-}
 
 const SCRIPT: &str = "echo out $CANELE_RANK; echo error $CANELE_RANK >&2";
 

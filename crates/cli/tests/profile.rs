@@ -3,34 +3,13 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use canele_profile::{HostProfile, MachineIdentity, MeasuredProfile, Profile};
 use serde_json::Value;
+use support::folder::Folder;
 use support::hosts::rsh;
 use support::{Ended, canele, kill, start_with};
-
-/// A folder of a test, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn with_profile(args: &[&str], profile: &str) -> Ended {
     start_with(args, &[("CANELE_PROFILE", profile)], b"").end()

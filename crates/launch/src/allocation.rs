@@ -1,10 +1,11 @@
-//! The hosts that a batch system has given to the job script or shell of a launcher: Slurm, PBS and LSF put
-//! them in variables.
+//! The hosts that a batch system has given to the job script or shell of a launcher: Slurm, PBS, LSF and Grid
+//! Engine name them in variables, or in a file that a variable names.
 //!
-//! Owns the variables and their syntax, as pure functions over a look-up. The caller decides which hosts of
+//! Owns the variables, the files and their syntax, as pure functions over a look-up. The caller decides which hosts of
 //! an allocation are used.
 
 use crate::hosts::NamedHost;
+use crate::remote::ShellCommand;
 
 /// Hosts with their numbers of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,15 +15,21 @@ pub struct Allocation {
     /// The hosts, each with its number of ranks, in the system's order.
     pub hosts: Vec<NamedHost>,
     /// The command that runs another one on a host, unless it is the usual remote shell.
-    pub remote_shell: Option<&'static str>,
+    pub remote_shell: Option<ShellCommand>,
 }
 
 /// Variables of which one is set in an allocation.
-pub(crate) const ALLOCATION_VARIABLES: [&str; 3] = ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS"];
+pub(crate) const ALLOCATION_VARIABLES: [&str; 4] =
+    ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS", "PE_HOSTFILE"];
 
 /// The command that runs one process on a node. The process may use all processors of the node and takes none
-/// from other steps. Without `--unbuffered`, srun passes on only whole lines.
+/// from other steps. This also holds for the node of the launcher, whose own step may have few processors.
+/// Without `--unbuffered`, srun passes on only whole lines.
 const SRUN: &str = "srun --unbuffered --nodes=1 --ntasks=1 --overlap --mpi=none --cpu-bind=none --nodelist";
+
+/// The command of Grid Engine that runs another one on a host of the job's parallel environment. On the host of
+/// the job script it needs a slot that the script may have taken.
+const QRSH: &str = "qrsh -inherit";
 
 /// Reads the variables through `get`, and the file that one of them names through `read`.
 ///
@@ -33,35 +40,84 @@ pub fn allocation(
     read: impl Fn(&str) -> std::io::Result<String>,
 ) -> Result<Option<Allocation>, String> {
     if let Some(nodes) = get("SLURM_JOB_NODELIST") {
-        let wrong = |text: String| format!("SLURM_JOB_NODELIST={nodes}: {text}");
-        let names = slurm_names(&nodes).map_err(wrong)?;
-        let variable =
-            ["SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"].into_iter().find(|name| get(name).is_some());
-        let numbers = match variable {
-            Some(name) => {
-                let text = get(name).unwrap_or_default();
-                slurm_numbers(&text, names.len()).ok_or_else(|| {
-                    format!("{name}={text} does not give {} nodes their numbers", names.len())
-                })?
-            }
-            None => vec![1; names.len()],
-        };
-        let hosts = names.into_iter().zip(numbers).map(|(name, ranks)| host(name, ranks)).collect();
-        return Ok(Some(Allocation { of: "Slurm", hosts, remote_shell: Some(SRUN) }));
+        return slurm(&nodes, get).map(Some);
     }
+    if let Some(text) = get("LSB_MCPU_HOSTS") {
+        return lsf(&text).map(Some).map_err(|wrong| format!("LSB_MCPU_HOSTS={text}: {wrong}"));
+    }
+    let of_file = |variable: &str, file: &str, read_hosts: fn(&str) -> Result<Allocation, String>| {
+        let wrong = |text: String| format!("{variable}={file}: {text}");
+        read(file)
+            .map_err(|error| error.to_string())
+            .and_then(|text| read_hosts(&text))
+            .map(Some)
+            .map_err(wrong)
+    };
     if let Some(file) = get("PBS_NODEFILE") {
-        let text = read(&file).map_err(|error| format!("PBS_NODEFILE={file}: {error}"))?;
-        let hosts = counted(text.split_whitespace().map(|name| (name, 1)));
-        return Ok(Some(Allocation { of: "PBS", hosts, remote_shell: None }));
+        return of_file("PBS_NODEFILE", &file, pbs);
     }
-    let Some(text) = get("LSB_MCPU_HOSTS") else { return Ok(None) };
+    get("PE_HOSTFILE").map_or(Ok(None), |file| of_file("PE_HOSTFILE", &file, grid_engine))
+}
+
+fn shell(text: &str, starts_own_agent: bool) -> Option<ShellCommand> {
+    Some(ShellCommand { text: text.into(), starts_own_agent })
+}
+
+/// Reads the variables of Slurm; the first one names the nodes.
+fn slurm(nodes: &str, get: impl Fn(&str) -> Option<String>) -> Result<Allocation, String> {
+    let names = slurm_names(nodes).map_err(|text| format!("SLURM_JOB_NODELIST={nodes}: {text}"))?;
+    let variable =
+        ["SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"].into_iter().find(|name| get(name).is_some());
+    let numbers = match variable {
+        Some(name) => {
+            let text = get(name).unwrap_or_default();
+            slurm_numbers(&text, names.len())
+                .ok_or_else(|| format!("{name}={text} does not give {} nodes their numbers", names.len()))?
+        }
+        None => vec![1; names.len()],
+    };
+    let hosts = names.into_iter().zip(numbers).map(|(name, ranks)| host(name, ranks)).collect();
+    Ok(Allocation { of: "Slurm", hosts, remote_shell: shell(SRUN, true) })
+}
+
+/// Reads hosts and numbers of ranks, which take turns.
+fn lsf(text: &str) -> Result<Allocation, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let wrong = || format!("LSB_MCPU_HOSTS={text}: names and numbers take turns in it");
-    let (pairs, []) = words.as_chunks::<2>() else { return Err(wrong()) };
-    let pairs =
-        pairs.iter().map(|[name, number]| Some((*name, number.parse::<u32>().ok().filter(|n| *n > 0)?)));
-    let pairs = pairs.collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
-    Ok(Some(Allocation { of: "LSF", hosts: counted(pairs), remote_shell: Some("blaunch") }))
+    let (pairs, rest) = words.as_chunks::<2>();
+    let hosts = with_numbers(pairs.iter().map(|[name, number]| (*name, *number)));
+    let hosts = hosts.filter(|_| rest.is_empty()).ok_or("names and numbers take turns in it")?;
+    Ok(Allocation { of: "LSF", hosts, remote_shell: shell("blaunch", false) })
+}
+
+/// Reads a file with a line for each rank, which has the host.
+fn pbs(file: &str) -> Result<Allocation, String> {
+    let hosts = counted(file.split_whitespace().map(|name| (name, 1)));
+    match hosts.is_empty() {
+        true => Err("it names no host".into()),
+        false => Ok(Allocation { of: "PBS", hosts, remote_shell: None }),
+    }
+}
+
+/// Reads a file with a line for each queue of a host. The line has the host, its number of slots, the queue, and
+/// processors.
+fn grid_engine(file: &str) -> Result<Allocation, String> {
+    let lines = file.lines().filter(|line| !line.trim().is_empty());
+    let hosts = lines.map(first_two_words).collect::<Option<Vec<_>>>().and_then(with_numbers);
+    let hosts = hosts.ok_or("its lines have no host with a number of slots")?;
+    Ok(Allocation { of: "Grid Engine", hosts, remote_shell: shell(QRSH, false) })
+}
+
+/// Returns the host and the number that a line begins with.
+fn first_two_words(line: &str) -> Option<(&str, &str)> {
+    let mut words = line.split_whitespace();
+    Some((words.next()?, words.next()?))
+}
+
+/// Returns the hosts with their numbers of ranks, if there are any and each number is above 0.
+fn with_numbers<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Vec<NamedHost>> {
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
+    let pairs: Option<Vec<_>> = pairs.into_iter().map(|(name, text)| Some((name, number(text)?))).collect();
+    pairs.map(counted).filter(|hosts| !hosts.is_empty())
 }
 
 fn host(name: String, ranks: u32) -> NamedHost {
@@ -164,6 +220,10 @@ mod tests {
         };
         let read = |file: &str| match file {
             "/nodes" => Ok("a\na\nb\na\n".to_owned()),
+            "/slots" => Ok("a 2 all.q@a UNDEFINED\nb 1 all.q@b <NULL>\na 1 long.q@a UNDEFINED\n".to_owned()),
+            "/empty" => Ok("\n".to_owned()),
+            "/few" => Ok("a\n".to_owned()),
+            "/none" => Ok("a 0 all.q@a UNDEFINED\n".to_owned()),
             _ => Err(std::io::Error::from(std::io::ErrorKind::NotFound)),
         };
         allocation(get, read)
@@ -191,10 +251,11 @@ mod tests {
     }
 
     #[test]
-    fn pbs_and_lsf_name_hosts_once_for_each_place_or_with_numbers() {
+    fn other_systems_name_hosts_once_for_each_place_or_with_numbers() {
         let both = vec![("a".to_owned(), 3), ("b".to_owned(), 1)];
         assert_eq!(hosts(&[("PBS_NODEFILE", "/nodes")]), both);
         assert_eq!(hosts(&[("LSB_MCPU_HOSTS", "a 2 b 1 a 1")]), both);
+        assert_eq!(hosts(&[("PE_HOSTFILE", "/slots")]), both);
         assert_eq!(of(&[("SLURM_NTASKS", "4")]), Ok(None));
     }
 
@@ -210,8 +271,15 @@ mod tests {
             &[("SLURM_JOB_NODELIST", "n1"), ("SLURM_TASKS_PER_NODE", "2(x2")],
             &[("SLURM_JOB_NODELIST", "n1"), ("SLURM_TASKS_PER_NODE", "0")],
             &[("PBS_NODEFILE", "/nowhere")],
+            &[("PBS_NODEFILE", "/empty")],
+            &[("LSB_MCPU_HOSTS", "")],
+            &[("PE_HOSTFILE", "/empty")],
             &[("LSB_MCPU_HOSTS", "a b")],
             &[("LSB_MCPU_HOSTS", "a 1 b")],
+            &[("LSB_MCPU_HOSTS", "a 0")],
+            &[("PE_HOSTFILE", "/nowhere")],
+            &[("PE_HOSTFILE", "/few")],
+            &[("PE_HOSTFILE", "/none")],
         ] {
             let text = of(variables).unwrap_err();
             assert!(variables.iter().any(|(name, _)| text.starts_with(name)), "{text}");

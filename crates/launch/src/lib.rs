@@ -96,7 +96,7 @@ pub use pattern::Pattern;
 pub use plan::Program;
 pub use query_client::{QueryError, RunningJobs, query_job, query_jobs};
 pub use rankfile::{RankFile, read as read_rank_file};
-pub use remote::serve_host;
+pub use remote::{ShellCommand, serve_host};
 pub use spec::{JobSpec, Placement, StartError};
 pub use start::{adopt, descriptors_for, run};
 pub use supervisor::supervise;

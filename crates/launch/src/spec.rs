@@ -13,6 +13,7 @@ use super::hosts::{NamedHost, RankOrder};
 use super::input::InputTo;
 use super::output_files::OutputSpec;
 use super::plan::Program;
+use super::remote::ShellCommand;
 
 /// A job to be run.
 #[derive(Debug)]
@@ -57,8 +58,8 @@ pub struct Placement {
     pub hosts: Vec<NamedHost>,
     /// The order in which ranks are assigned to hosts.
     pub order: RankOrder,
-    /// The command, with arguments, that runs another one on a host; `None`: ssh.
-    pub remote_shell: Option<String>,
+    /// The command that runs another one on a host; `None`: ssh.
+    pub remote_shell: Option<ShellCommand>,
     /// The path of this executable on the hosts; `None`: its path here.
     pub executable: Option<PathBuf>,
 }

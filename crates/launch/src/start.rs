@@ -169,7 +169,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
             let own = || std::env::current_exe().map_err(|error| format!("this executable: {error}"));
             let canele = placement.executable.clone().map_or_else(own, Ok)?;
             check_hosts(&hosts)?;
-            Some(RemoteShell::new(placement.remote_shell.as_deref(), canele)?)
+            Some(RemoteShell::new(placement.remote_shell.as_ref(), canele)?)
         }
         None => {
             plan.here = RankSet::from(0..plan.size());

@@ -111,10 +111,11 @@ pub struct RunArguments {
 const USAGE: &str = "canele run -n N [--hosts H0:R,H1:R…] [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]";
 
 const EXAMPLES: &str = "\
-In an allocation of Slurm, PBS or LSF that has other hosts the job runs on these hosts; Slurm's are
-reached through srun. With --hosts or --hostfile the ranks are numbered host by host, and hosts are
-reached through the remote shell alone. Program and directory must exist on each host. There the
-ranks get the variables of --env, and of this environment only the variables CANELE_….
+In an allocation of Slurm, PBS, LSF or Grid Engine that has other hosts the job runs on these hosts,
+and is started by srun, ssh, blaunch or qrsh. With --hosts or --hostfile the ranks are numbered host
+by host, and hosts are reached through the remote shell alone. Program and directory must exist on
+each host. There the ranks get the variables of --env, and of this environment only the variables
+CANELE_….
 
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its
 environment, and these numbers under the names of other launchers, too (OMPI_COMM_WORLD_RANK,

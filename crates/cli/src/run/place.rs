@@ -5,8 +5,8 @@ use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::path::PathBuf;
 
 use canele_launch::{
-    NamedHost, Placement, RankFile, RankOrder, allocation, capacity, is_here, place_ranks, read_host_file,
-    read_host_list, read_rank_file,
+    NamedHost, Placement, RankFile, RankOrder, ShellCommand, allocation, capacity, is_here, place_ranks,
+    read_host_file, read_host_list, read_rank_file,
 };
 
 /// The options that choose the hosts of ranks, for every command that starts ranks.
@@ -98,10 +98,11 @@ impl HostOptions {
     /// Returns a text about the error in the hosts, or in the variables of the batch system.
     pub fn whereabouts(&self, order: RankOrder) -> Result<Whereabouts, String> {
         let HostOptions { rsh, canele, .. } = self;
-        let placement = |hosts, order, usual: Option<&str>| Placement {
+        let named = || rsh.clone().map(|text| ShellCommand { text, starts_own_agent: true });
+        let placement = |hosts, order, usual: Option<ShellCommand>| Placement {
             hosts,
             order,
-            remote_shell: rsh.clone().or(usual.map(str::to_owned)),
+            remote_shell: named().or(usual),
             executable: canele.clone(),
         };
         if let Some(hosts) = self.named_hosts()? {

@@ -14,6 +14,7 @@ use canele_sys::atomic::{AtomicU32, Ordering};
 
 pub mod documents;
 pub mod error_sources;
+pub mod folder;
 pub mod fortran;
 pub mod hosts;
 pub mod installation;
@@ -77,7 +78,8 @@ pub fn start_command(command: &mut Command, input: &[u8]) -> Run {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(input).unwrap();
+    // A command that ends early has not read its input.
+    let _ = child.stdin.take().unwrap().write_all(input);
     let out = read_all(child.stdout.take().unwrap());
     let error = read_all(child.stderr.take().unwrap());
     Run { child, mark, out, error }

@@ -95,7 +95,7 @@ pub fn survey(
 ) -> Result<Survey, String> {
     let own = || std::env::current_exe().map_err(|error| format!("this executable: {error}"));
     let canele = placement.executable.clone().map_or_else(own, Ok)?;
-    let shell = RemoteShell::new(placement.remote_shell.as_deref(), canele)?;
+    let shell = RemoteShell::new(placement.remote_shell.as_ref(), canele)?;
     let mut asking = Asking { hosts: Vec::new(), shells: Shells::new() };
     for (host, named) in placement.hosts.iter().enumerate() {
         asking.start(&shell, &named.name, &request(host), timeout);

@@ -31,7 +31,7 @@ pub use chunks::stand_in_beat;
 pub use frames::{Inflow, Outflow, Read};
 pub use greeting::{Connection, FLIGHT, GREETING, MAGIC, PREAMBLE, Version};
 pub use rails::{HostRail, agree};
-pub use shell::{RemoteShell, as_typed, ended, last_lines};
+pub use shell::{RemoteShell, ShellCommand, as_typed, ended, last_lines};
 
 use canele_control::JobInfo;
 use canele_rail::tcp::interfaces::Interface;

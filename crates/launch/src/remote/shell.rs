@@ -14,36 +14,46 @@ const SSH: [&str; 9] =
 /// The number of lines of a shell's output that are shown.
 const SHOWN: usize = 6;
 
+/// A command, with arguments, that runs another one on a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellCommand {
+    /// Its words, between blanks.
+    pub text: String,
+    /// True if it starts the agent of this host, too, which needs no shell.
+    pub starts_own_agent: bool,
+}
+
 /// The way in which agents are started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteShell {
     /// The command and its own arguments.
     pub words: Vec<OsString>,
-    /// True if no command was named. This host then needs no shell.
-    pub is_usual: bool,
+    /// True if it starts the agent of this host, too.
+    pub starts_own_agent: bool,
     /// The `canele` command on the hosts.
     pub canele: PathBuf,
 }
 
 impl RemoteShell {
-    /// Returns the shell for `given`, a command with arguments between blanks; without it, ssh.
+    /// Returns the shell for a command; without one, ssh for all hosts but this one.
     ///
     /// # Errors
     /// Fails with a text that describes the error.
-    pub fn new(given: Option<&str>, canele: PathBuf) -> Result<RemoteShell, String> {
+    pub fn new(given: Option<&ShellCommand>, canele: PathBuf) -> Result<RemoteShell, String> {
         let words: Vec<OsString> = match given {
-            Some(text) => text.split_whitespace().map(OsString::from).collect(),
+            Some(command) => command.text.split_whitespace().map(OsString::from).collect(),
             None => SSH.map(OsString::from).into(),
         };
+        let starts_own_agent = given.is_some_and(|command| command.starts_own_agent);
         if words.is_empty() {
             return Err("--rsh: a command is needed, as `ssh -p 2222`".into());
         }
-        Ok(RemoteShell { words, is_usual: given.is_none(), canele })
+        Ok(RemoteShell { words, starts_own_agent, canele })
     }
 
     /// Returns the command that runs `canele SUBCOMMAND` on `host`.
     pub fn command(&self, host: &str, subcommand: &str) -> Vec<OsString> {
-        if self.is_usual && self.canele.is_absolute() && is_here(host) {
+        if !self.starts_own_agent && self.canele.is_absolute() && is_here(host) {
             return vec![self.canele.clone().into(), subcommand.into()];
         }
         let mut words = self.words.clone();
@@ -103,14 +113,23 @@ mod tests {
 
     #[test]
     fn the_command_names_host_and_executable() {
-        let shell = RemoteShell::new(Some("rsh -p  2222"), "/opt/my tools/canele".into()).unwrap();
+        let command = |text: &str, starts_own_agent| ShellCommand { text: text.into(), starts_own_agent };
+        let shell =
+            RemoteShell::new(Some(&command("rsh -p  2222", true)), "/opt/my tools/canele".into()).unwrap();
         assert_eq!(as_typed(&shell.command("h1", "agent")), "rsh -p 2222 h1 '/opt/my tools/canele' agent");
+        assert_eq!(
+            as_typed(&shell.command("localhost", "agent")),
+            "rsh -p 2222 localhost '/opt/my tools/canele' agent"
+        );
+        for given in [None, Some(&command("qrsh -inherit", false))] {
+            let shell = RemoteShell::new(given, "/usr/bin/canele".into()).unwrap();
+            assert_eq!(shell.command("localhost", "agent"), ["/usr/bin/canele", "agent"]);
+        }
         let shell = RemoteShell::new(None, "/usr/bin/canele".into()).unwrap();
-        assert_eq!(shell.command("localhost", "agent"), ["/usr/bin/canele", "agent"]);
         let typed = as_typed(&shell.command("u@[fd77::1]", "agent"));
         assert!(typed.starts_with("ssh ") && typed.ends_with(" u@fd77::1 /usr/bin/canele agent"), "{typed}");
         assert!(typed.contains("BatchMode=yes"));
-        assert!(RemoteShell::new(Some("  "), "x".into()).is_err());
+        assert!(RemoteShell::new(Some(&command("  ", true)), "x".into()).is_err());
     }
 
     #[test]
