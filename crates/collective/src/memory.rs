@@ -164,8 +164,12 @@ impl<U: User> Memory<'_, U> {
     fn scatter(&mut self, blocks: Blocks) {
         let (mut from, mut into) = (blocks.from, blocks.into);
         for _ in 0..blocks.count {
-            let (block, place) = self.pair(from, into);
-            copy_slice(place, block);
+            if self.has_parts(from, into) {
+                self.copy_lent(from, into);
+            } else {
+                let (block, place) = self.pair(from, into);
+                copy_slice(place, block);
+            }
             from.at += blocks.from_step;
             // One step behind the last place may be before the beginning; it is not accessed.
             into.at = into.at.wrapping_add_signed(blocks.into_step);

@@ -14,7 +14,7 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 use crate::Error;
 use crate::buffers::{Buffers, CollectiveBuffer};
 use crate::choose::{CollectiveCosts, Seat};
-use crate::memory::Memory;
+use crate::memory::{Back, Memory};
 use crate::reduce::Reduction;
 use crate::schedule::Schedule;
 use crate::schedule_run::{self, ScheduleRun, Stop};
@@ -34,6 +34,10 @@ pub struct CollectiveRequest {
     scratch: Divided,
     shared_buffer: Option<SharedBuffer>,
     transfers: Transfers,
+    /// Sends that the schedule goes on without.
+    behind: Transfers,
+    /// True once nothing but those is left, or it has failed.
+    is_ending: bool,
     /// The number of ranks that had finished or died at the last look.
     finished_ranks: usize,
 }
@@ -106,7 +110,6 @@ impl CollectiveRequest {
     ) -> Self {
         let (mut missing, scratch) = (Vec::new(), Divided::new(schedule.scratch_bytes));
         let place = ScheduleRun::new(name, reduction.as_ref(), &schedule, &mut missing).place();
-        let (shared_buffer, transfers, finished_ranks) = (None, Transfers::default(), 0);
         Self {
             name,
             reduction,
@@ -115,9 +118,11 @@ impl CollectiveRequest {
             missing,
             buffers,
             scratch,
-            shared_buffer,
-            transfers,
-            finished_ranks,
+            shared_buffer: None,
+            transfers: Transfers::default(),
+            behind: Transfers::default(),
+            is_ending: false,
+            finished_ranks: 0,
         }
     }
 
@@ -144,6 +149,25 @@ impl CollectiveRequest {
         proto: &mut Proto,
         rail: &mut R,
     ) -> Result<CollectiveProgress, Error> {
+        if !self.is_ending {
+            match self.advance_schedule(proto, rail) {
+                Ok(CollectiveProgress::Waiting) => return Ok(CollectiveProgress::Waiting),
+                Ok(CollectiveProgress::Done) => {}
+                Err(error) => self.behind.abandon(proto, error),
+            }
+            self.is_ending = true;
+        }
+        match self.behind.take(proto, &mut |_, _| {}) {
+            true => self.behind.result().map(|()| CollectiveProgress::Done),
+            false => Ok(CollectiveProgress::Waiting),
+        }
+    }
+
+    fn advance_schedule<R: FullRail>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+    ) -> Result<CollectiveProgress, Error> {
         let Self {
             name,
             reduction,
@@ -154,7 +178,9 @@ impl CollectiveRequest {
             scratch,
             shared_buffer,
             transfers,
+            behind,
             finished_ranks,
+            ..
         } = self;
         let mut run = ScheduleRun::resume(*name, reduction.as_ref(), schedule, *place, missing);
         let mut memory = Memory {
@@ -182,7 +208,11 @@ impl CollectiveRequest {
             }
             let (sends, receives) = run.left();
             let buffers = memory.lend(sends, &receives);
-            transfers.submit(&run, (proto, rail), (sends, &receives), buffers);
+            let back: Back<'_> = &mut |area, buffer| memory.take_back(area, buffer);
+            transfers.submit(&run, (proto, rail), (sends, &receives), buffers, (behind, back));
+            if !transfers.are_under_way() {
+                run.all_transferred();
+            }
         };
         *place = run.place();
         Ok(step)
@@ -193,10 +223,15 @@ impl CollectiveRequest {
     /// # Errors
     /// `error`, if nothing is lent already.
     pub fn give_up(&mut self, proto: &mut Proto, error: Error) -> Result<(), Error> {
-        if !self.transfers.are_under_way() {
+        if self.transfers.are_under_way() {
+            self.transfers.abandon(proto, error);
+            return Ok(());
+        }
+        if !self.behind.are_under_way() {
             return Err(error);
         }
-        self.transfers.abandon(proto, error);
+        self.behind.abandon(proto, error);
+        self.is_ending = true;
         Ok(())
     }
 }

@@ -3,10 +3,13 @@
 //!
 //! Owns the requests of one round; the caller that submits them waits, and takes the buffers back. Each ends
 //! before the memory is used again, also if the collective has failed.
+//!
+//! A send without bytes confirms something, and the schedule goes on without it. Its receiver may ask for it
+//! rounds later, after messages that this rank sends only then. Such sends end before the collective does.
 
-use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_mem::buffer::{Divided, InBuffer, OutBuffer};
 use canele_proto::matching::Want;
-use canele_proto::request::Outcome;
+use canele_proto::request::{Buffer, Outcome};
 use canele_proto::{Envelope, Proto};
 use canele_rail::FullRail;
 use canele_sys::ids::RequestId;
@@ -26,30 +29,40 @@ pub struct Transfers {
 
 struct Request {
     id: RequestId,
-    /// The area of its buffer.
-    area: Area,
+    /// The area of its buffer; none if it has no bytes.
+    area: Option<Area>,
     /// The length of a message to be received.
     needed: Option<usize>,
 }
 
 impl Transfers {
-    /// Submits the transfers that are left of the round, in lent memory.
+    /// Submits the transfers that are left of the round, in lent memory. Sends without bytes are added to
+    /// `behind`; their buffers are returned at once.
     pub fn submit<R: FullRail>(
         &mut self,
         run: &ScheduleRun<'_>,
         (proto, rail): (&mut Proto, &mut R),
         (sends, receives): (&[Transfer], &[Transfer]),
         (out, into): (Vec<OutBuffer>, Vec<InBuffer>),
+        (behind, back): (&mut Transfers, Back<'_>),
     ) {
         // Receives first: messages that are here already are taken before others are requested.
         for (receive, buffer) in receives.iter().zip(into) {
             let want = Want { source: Some(receive.peer), tag: Some(run.tag) };
             let id = proto.submit_recv(run.flow, want, buffer);
-            self.requests.push(Request { id, area: receive.span.area, needed: Some(receive.span.len) });
+            self.requests.push(Request { id, area: Some(receive.span.area), needed: Some(receive.span.len) });
         }
         for (send, buffer) in sends.iter().zip(out) {
-            let id = proto.submit_send(rail, Envelope::expected(send.peer, run.flow, run.tag), buffer);
-            self.requests.push(Request { id, area: send.span.area, needed: None });
+            let envelope = Envelope::expected(send.peer, run.flow, run.tag);
+            let area = send.span.area;
+            if send.span.len > 0 {
+                let id = proto.submit_send(rail, envelope, buffer);
+                self.requests.push(Request { id, area: Some(area), needed: None });
+            } else {
+                back(area, Buffer::Out(buffer));
+                let id = proto.submit_send(rail, envelope, Divided::default().lend(0..0));
+                behind.requests.push(Request { id, area: None, needed: None });
+            }
         }
     }
 
@@ -64,7 +77,9 @@ impl Transfers {
         let failed = &mut self.failed;
         self.requests.retain(|request| {
             let Some(Outcome { result, buffer }) = proto.take(request.id) else { return true };
-            back(request.area, buffer);
+            if let Some(area) = request.area {
+                back(area, buffer);
+            }
             let result = match (result, request.needed) {
                 (Err(failure), _) => Err(Error::from(failure)),
                 (Ok(status), Some(needed)) => check_length(status.bytes, needed),

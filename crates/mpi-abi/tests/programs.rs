@@ -109,6 +109,36 @@ fn programs_are_on_lanes_between_hosts() {
     }
 }
 
+#[test]
+fn long_blocks_with_gaps_are_moved_by_all_algorithms_on_one_host_and_on_several() {
+    let program = compiled("gapped_everywhere", &[folder("programs/gapped.c")]);
+    for algorithm in ["bruck", "pairwise", "flat"] {
+        let set = format!("export CANELE_COLLECTIVE={algorithm}");
+        all_passed(&program, &run_limited(&set, &["-n", "3"], &program, &[]), 3);
+    }
+    // Hosts with unequal numbers of ranks gather at leaders.
+    for (hosts, ranks) in [("h0:2,h1:2", 4), ("h0:3,h1:2", 5)] {
+        let options = between_hosts(hosts);
+        all_passed(&program, &run(Some(&options.each_ref().map(String::as_str)), &program, &[]), ranks);
+    }
+}
+
+#[test]
+fn calls_of_the_library_end_without_credit() {
+    let program = compiled("credit_used_up", &[folder("programs/no_credit.c")]);
+    for algorithm in ["shared-buffer", "doubling", "flat"] {
+        let set = format!("export CANELE_UNEXPECTED_BYTES=65536 CANELE_COLLECTIVE={algorithm}");
+        for ranks in [2, 3] {
+            let output = run_limited(&set, &["-n", &ranks.to_string()], &program, &[]);
+            all_passed(&program, &output, ranks);
+        }
+    }
+    let options = between_hosts("h0:2,h1:1");
+    let set = "export CANELE_UNEXPECTED_BYTES=65536";
+    let output = run_limited(set, &options.each_ref().map(String::as_str), &program, &[]);
+    all_passed(&program, &output, 3);
+}
+
 /// Runs a program whose threads use lanes, by all ways to wait, on one host and on two. Each case is a number
 /// of lanes, and arguments.
 fn use_lanes(name: &str, cases: &[(u32, &[&str])]) {
@@ -238,6 +268,7 @@ programs! {
     flushes [2];
     fortran [1];
     fortran_library [1];
+    gapped [1 2 3];
     generalized [1];
     groups [1 2 5];
     idup_lanes [1 2 3];
@@ -249,6 +280,7 @@ programs! {
     memory [1 2 3];
     mixed [1 2];
     named_lanes [1 2 3];
+    no_credit [2 3];
     onesided [1 2 3 4];
     operations [1];
     partitioned [1 2];

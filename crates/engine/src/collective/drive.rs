@@ -1,6 +1,6 @@
 //! A blocking collective: drives a run to its end, and waits if the run cannot advance.
 
-use canele_collective::{CollectiveSpec, MemberLiveness, Memory, ScheduleRun, Stop, Transfers, User};
+use canele_collective::{Back, CollectiveSpec, MemberLiveness, Memory, ScheduleRun, Stop, Transfers, User};
 use canele_sys::relax;
 
 use crate::core::Core;
@@ -23,11 +23,29 @@ impl Engine {
     #[inline(always)]
     pub(super) fn drive<'a, U: User>(
         &'a self,
-        mut core: Locked<'a>,
+        core: Locked<'a>,
         run: &mut ScheduleRun<'_>,
         memory: &mut Memory<'_, U>,
         liveness: &mut MemberLiveness,
         spec: &CollectiveSpec<'_>,
+    ) -> CallResult<'a> {
+        let mut behind = Transfers::default();
+        let (core, result) = self.drive_schedule(core, run, memory, (liveness, spec), &mut behind);
+        if !behind.are_under_way() {
+            return (core, result);
+        }
+        self.finish_behind(core, run, behind, (liveness, spec), result)
+    }
+
+    /// Drives the run to the end of its schedule. Sends that the schedule goes on without stay `behind`.
+    #[inline(always)]
+    fn drive_schedule<'a, U: User>(
+        &'a self,
+        mut core: Locked<'a>,
+        run: &mut ScheduleRun<'_>,
+        memory: &mut Memory<'_, U>,
+        (liveness, spec): (&mut MemberLiveness, &CollectiveSpec<'_>),
+        behind: &mut Transfers,
     ) -> CallResult<'a> {
         let mut backoff = core.lane.wait_policy.backoff().by_time();
         let looks = if core.lane.wait_policy.is_oversubscribed() { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
@@ -81,7 +99,7 @@ impl Engine {
             }
             if long {
                 let result;
-                (core, result) = self.finish_transfers(core, run, memory, liveness, spec);
+                (core, result) = self.finish_transfers(core, run, memory, (liveness, spec), behind);
                 if result.is_err() {
                     return (core, result);
                 }
@@ -99,8 +117,8 @@ impl Engine {
         mut core: Locked<'a>,
         run: &ScheduleRun<'_>,
         memory: &mut Memory<'_, U>,
-        liveness: &mut MemberLiveness,
-        spec: &CollectiveSpec<'_>,
+        (liveness, spec): (&mut MemberLiveness, &CollectiveSpec<'_>),
+        behind: &mut Transfers,
     ) -> CallResult<'a> {
         self.wake_progress_owner(&core);
         let (sends, receives) = run.left();
@@ -108,27 +126,59 @@ impl Engine {
             let mut transfers = Transfers::default();
             let lane = &mut core.lane;
             let on = (&mut lane.proto, &mut lane.rails);
-            transfers.submit(run, on, (sends, &receives), (out, into));
-            let mut is_over = false;
-            let ended = |core: &mut Core| {
-                // A collective whose messages have all come succeeds even if a member has died since.
-                let mut is_done = transfers.take(&mut core.lane.proto, back);
-                if !is_done
-                    && !is_over
-                    && let Err(error) = core.check_alive(liveness)
-                {
-                    is_over = true;
-                    transfers.abandon(&mut core.lane.proto, error.into());
-                    is_done = transfers.take(&mut core.lane.proto, back);
-                }
-                is_done.then_some(())
-            };
+            transfers.submit(run, on, (sends, &receives), (out, into), (behind, back));
             let ((flow, tag), operation) = (run.name(), spec.operation());
             let call = CollectiveCall { operation, flow, tag, sends, receives: &receives };
-            let (core, ()) = self.wait_for(core, Awaited::Collective(call), ended);
-            let result = transfers.result().map_err(|error| core.why_failed(liveness, error));
-            (core, result)
+            self.wait_for_transfers(core, &mut transfers, back, call, liveness)
         })
+    }
+
+    /// Ends the sends that the schedule went on without; gives them up if it has failed.
+    #[cold]
+    #[inline(never)]
+    fn finish_behind<'a>(
+        &'a self,
+        mut core: Locked<'a>,
+        run: &ScheduleRun<'_>,
+        mut behind: Transfers,
+        (liveness, spec): (&mut MemberLiveness, &CollectiveSpec<'_>),
+        result: Result<(), Error>,
+    ) -> CallResult<'a> {
+        if result.is_err() {
+            behind.abandon(&mut core.lane.proto, Failure::Cancelled.into());
+        }
+        let ((flow, tag), operation) = (run.name(), spec.operation());
+        let call = CollectiveCall { operation, flow, tag, sends: &[], receives: &[] };
+        let (core, ended) = self.wait_for_transfers(core, &mut behind, &mut |_, _| {}, call, liveness);
+        (core, result.and(ended))
+    }
+
+    /// Waits until all transfers have ended, or the collective cannot go on.
+    fn wait_for_transfers<'a>(
+        &'a self,
+        core: Locked<'a>,
+        transfers: &mut Transfers,
+        back: Back<'_>,
+        call: CollectiveCall<'_>,
+        liveness: &mut MemberLiveness,
+    ) -> CallResult<'a> {
+        let mut is_over = false;
+        let ended = |core: &mut Core| {
+            // A collective whose messages have all come succeeds even if a member has died since.
+            let mut is_done = transfers.take(&mut core.lane.proto, back);
+            if !is_done
+                && !is_over
+                && let Err(error) = core.check_alive(liveness)
+            {
+                is_over = true;
+                transfers.abandon(&mut core.lane.proto, error.into());
+                is_done = transfers.take(&mut core.lane.proto, back);
+            }
+            is_done.then_some(())
+        };
+        let (core, ()) = self.wait_for(core, Awaited::Collective(call), ended);
+        let result = transfers.result().map_err(|error| core.why_failed(liveness, error));
+        (core, result)
     }
 }
 

@@ -27,8 +27,10 @@ fn columns(ranks: usize, rows: usize) -> Vec<MemoryPart> {
     (0..ranks as isize).map(|n| MemoryPart { layout: column.clone(), count: 1, place: 8 * n }).collect()
 }
 
-fn blocks(ranks: usize, rows: usize) -> Vec<Block> {
-    (0..ranks).map(|n| Block { at: 8 * rows * n, len: 8 * rows }).collect()
+/// Returns the places of the columns: in packed bytes, or in parted memory, which puts a byte between two.
+fn blocks(ranks: usize, rows: usize, is_parted: bool) -> Vec<Block> {
+    let apart = 8 * rows + usize::from(is_parted);
+    (0..ranks).map(|n| Block { at: apart * n, len: 8 * rows }).collect()
 }
 
 /// Exchanges columns, blocking or not, and returns the blocks received. The last rank's memory is packed.
@@ -50,7 +52,7 @@ fn exchange(engine: &canele_engine::Engine, rows: usize, is_blocking: bool, in_p
         true => CollectiveBuffer::Parts(Arc::new(PartedMemory::of(raw, columns(ranks, rows)))),
         false => CollectiveBuffer::At(raw),
     };
-    let blocks = blocks(ranks, rows);
+    let blocks = blocks(ranks, rows, is_parted);
     let spec = Uneven::Alltoall { from: (!in_place).then_some(&blocks[..]), into: &blocks };
     let mut buffers = Buffers { input, output };
     let own = if is_blocking {

@@ -1,8 +1,9 @@
 //! Memory of the program with many parts, each with a layout: the data that a collective sends to, or
 //! receives from, each rank.
 //!
-//! Owns the promise of the memory, and no bytes. Lends ranges of parts, named by their place in the packed
-//! bytes of all parts. Overlapping written parts are an error of the program, as two receives into one buffer
+//! Owns the promise of the memory, and no bytes. Lends ranges of parts, named by their places in the packed
+//! bytes of all parts. One byte that does not exist separates the packed bytes of two parts, because a range
+//! of both is never lent. Overlapping written parts are an error of the program, as two receives into one buffer
 //! are.
 
 use std::ops::Range;
@@ -27,7 +28,7 @@ pub struct MemoryPart {
 pub struct PartedMemory {
     bounds: Bounds,
     is_written: bool,
-    /// The parts with their ranges of the packed bytes, in ascending order.
+    /// The parts with their places in the packed bytes, in ascending order.
     parts: Vec<(MemoryPart, Range<usize>)>,
 }
 
@@ -49,14 +50,19 @@ impl PartedMemory {
     }
 
     fn new(bounds: Bounds, is_written: bool, parts: impl IntoIterator<Item = MemoryPart>) -> Self {
-        let mut end = 0usize;
+        let mut next = 0usize;
         let parts = parts.into_iter().map(|part| {
-            let start = end;
+            let start = next;
             let len = part.layout.total(part.count).expect("the elements fit the address space");
-            end = start.checked_add(len).expect("the parts fit the address space");
-            (part, start..end)
+            next = start.checked_add(len + 1).expect("the parts fit the address space");
+            (part, start..start + len)
         });
         Self { bounds, is_written, parts: parts.collect() }
+    }
+
+    /// Returns the place of each part in the packed bytes.
+    pub fn places(&self) -> impl Iterator<Item = Range<usize>> {
+        self.parts.iter().map(|(_, place)| place.clone())
     }
 
     /// Lends this range of the packed bytes to be sent; an empty range is allowed.
@@ -112,12 +118,13 @@ mod tests {
     fn each_part_is_lent_where_it_lies() {
         let mut bytes = [1, 2, 3, 4, 5, 6, 7, 8];
         let memory = columns(&mut bytes);
-        let (last, first) = (memory.lend(0..2), memory.lend(2..4));
+        assert_eq!(memory.places().collect::<Vec<_>>(), [0..0, 1..3, 4..4, 5..7]);
+        let (last, first) = (memory.lend(1..3), memory.lend(5..7));
         let mut packed = [0; 4];
         last.copy_to_slice(0, &mut packed[..2]);
         first.copy_to_slice(0, &mut packed[2..]);
         assert_eq!(packed, [4, 8, 1, 5]);
-        memory.lend_mut(2..4).copy_from_slice(0, &[30, 40]);
+        memory.lend_mut(5..7).copy_from_slice(0, &[30, 40]);
         assert_eq!(memory.lend(2..2).len(), 0);
         assert_eq!(bytes, [30, 2, 3, 4, 40, 6, 7, 8]);
     }
@@ -142,15 +149,15 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "1..3 is not within one part of the memory")]
+    #[should_panic(expected = "2..6 is not within one part of the memory")]
     fn no_range_across_parts_is_lent() {
-        columns(&mut [0; 8]).lend(1..3);
+        columns(&mut [0; 8]).lend(2..6);
     }
 
     #[test]
     #[should_panic(expected = "outside of")]
     fn a_part_outside_of_the_memory_is_refused() {
-        columns(&mut [0; 7]).lend(0..2);
+        columns(&mut [0; 7]).lend(1..3);
     }
 
     #[test]

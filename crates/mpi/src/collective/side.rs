@@ -120,11 +120,13 @@ impl<M: InPlaceMemory> Side<M> {
         Self { buffer: raw.place(), packed: None }
     }
 
-    /// Makes a side of elements that are read or written in place, range by range.
-    fn parted(raw: M, parts: impl IntoIterator<Item = TypedPart>) -> Self {
+    /// Makes a side of elements that are read or written in place, range by range; returns it with the block
+    /// of each part.
+    fn parted(raw: M, parts: impl IntoIterator<Item = TypedPart>) -> (Self, Vec<Block>) {
         let part = |(count, place, of): TypedPart| MemoryPart { layout: of.layout().clone(), count, place };
         let parted = raw.parted(parts.into_iter().map(part).collect());
-        Self { buffer: CollectiveBuffer::Parts(Arc::new(parted)), packed: None }
+        let blocks = parted.places().map(|place| Block { at: place.start, len: place.len() }).collect();
+        (Self { buffer: CollectiveBuffer::Parts(Arc::new(parted)), packed: None }, blocks)
     }
 
     fn packed(raw: M, pieces: Vec<PackedPiece>, len: usize) -> Self {
@@ -152,7 +154,7 @@ impl<M: InPlaceMemory> Side<M> {
             return Self::of(elements);
         }
         let Elements { raw, count, of } = elements;
-        Ok((Self::parted(raw, [(count, 0, of)]), len))
+        Ok((Self::parted(raw, [(count, 0, of)]).0, len))
     }
 
     /// Makes a side of scattered parts that a schedule only moves; returns it with the block of each part.
@@ -163,18 +165,15 @@ impl<M: InPlaceMemory> Side<M> {
     pub fn of_moved_parts(scattered: Scattered<M>) -> Result<(Self, Vec<Block>)> {
         let is_irregular = scattered.parts.iter().any(|(_, _, of)| !of.is_contiguous());
         let lens = scattered.parts.iter().map(|(count, _, of)| of.total_bytes(*count));
-        let longest = lens.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0);
+        let lens = lens.collect::<Result<Vec<_>>>()?;
+        let longest = lens.iter().copied().max().unwrap_or(0);
         if !is_irregular || longest < LONG_PART {
             return Self::of_parts(scattered);
         }
-        let Scattered { raw, parts } = scattered;
-        let (mut blocks, mut next) = (Vec::with_capacity(parts.len()), 0usize);
-        for (count, _, of) in &parts {
-            let len = of.total_bytes(*count)?;
-            blocks.push(Block { at: next, len });
-            next = next.checked_add(len).ok_or_else(|| too_much(parts.len()))?;
-        }
-        Ok((Self::parted(raw, parts), blocks))
+        // Parted memory has one byte more for each part.
+        let all = lens.iter().try_fold(lens.len(), |all, len| all.checked_add(*len));
+        all.ok_or_else(|| too_much(lens.len()))?;
+        Ok(Self::parted(scattered.raw, scattered.parts))
     }
 
     /// Makes a side of scattered parts; returns it with the block of each part.

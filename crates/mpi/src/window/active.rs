@@ -6,7 +6,8 @@
 //!           complete ──COMPLETE──▶ wait         wait and test need a message of each origin
 //! ```
 
-use canele_engine::{Mode, Tag, Want};
+use canele_engine::{Envelope, Mode, Started, Tag, Want};
+use canele_mem::buffer::Divided;
 use canele_sys::atomic::Ordering::Relaxed;
 
 use super::epoch::{FENCE, FENCED, GROUP, STARTED};
@@ -48,9 +49,33 @@ impl Win {
         group.members().iter().map(place).collect()
     }
 
+    /// Sends a message without bytes, and does not wait until the member asks for it: both members of a pair
+    /// may do this before they ask.
     fn tell(&self, member: usize, tag: Tag) -> Result<()> {
-        let to = self.targets[member].rank;
-        Ok(self.comm.engine.send(to, self.flow(), tag, Mode::Standard, &[], None)?)
+        let (engine, to) = (&self.comm.engine, self.targets[member].rank);
+        let posted = engine.post(Envelope::new(to, self.flow(), tag), &[]).map_err(|error| *error)?;
+        if let Started::Busy = posted {
+            let empty = Divided::default().lend(0..0);
+            let sent =
+                engine.isend(to, self.flow(), tag, Mode::Standard, empty).map_err(|refused| refused.0)?;
+            if let Some(ended) = engine.test(sent)? {
+                ended.result?;
+                return Ok(());
+            }
+            let untaken = &mut self.epochs().untaken;
+            untaken.retain(|pending| matches!(engine.test(*pending), Ok(None)));
+            untaken.push(sent);
+        }
+        Ok(())
+    }
+
+    /// Waits until the members have asked for all messages of epochs, or died.
+    pub(super) fn await_untaken(&self) {
+        let untaken = std::mem::take(&mut self.epochs().untaken);
+        for pending in untaken {
+            // A member that died has no use for it.
+            let _ = self.comm.engine.wait(pending, None);
+        }
     }
 
     fn want(&self, member: usize, tag: Tag) -> Want {

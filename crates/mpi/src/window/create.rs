@@ -244,7 +244,7 @@ impl Win {
             result => {
                 // Pieces that a process may still access are never reused.
                 self.part.is_unused.store(result.is_ok(), Relaxed);
-                result
+                result.inspect(|()| self.await_untaken())
             }
         }
     }

@@ -11,6 +11,7 @@
 use std::hint::cold_path;
 use std::sync::{MutexGuard, PoisonError};
 
+use canele_engine::Pending;
 use canele_sys::atomic::Ordering::Relaxed;
 
 use super::{Win, WinTarget};
@@ -45,6 +46,8 @@ pub(super) struct Epochs {
     pub started: Option<Vec<usize>>,
     /// The origins of an exposure, each with true after it has completed.
     pub exposed: Option<Vec<(usize, bool)>>,
+    /// Messages to members that have not asked for them.
+    pub untaken: Vec<Pending>,
 }
 
 // Relaxed: the bytes belong to this process, and threads that use one window order their calls (MPI 5.0,
