@@ -53,7 +53,8 @@ def count_items(data: Any) -> int:
 def part_of(memory: Any, begin: int, end: int, shape: Sequence[int]) -> Any:
     """Returns a part of one-dimensional memory, without a copy. The part of an array gets rows of `shape`."""
     if is_array(memory):
-        return memory[begin:end].reshape(-1, *shape) if shape and math.prod(shape) else memory[begin:end]
+        rows = -1 if math.prod(shape) else 0
+        return memory[begin:end].reshape(rows, *shape) if shape else memory[begin:end]
     if isinstance(memory, array.array):
         return memory[begin:end]
     return memoryview(memory)[begin:end]

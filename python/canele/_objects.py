@@ -44,7 +44,7 @@ def _logical(name: str, of_truth: _Combine) -> _Combine:
         if _memory.is_array(a):
             import numpy
 
-            return getattr(numpy, name)(a, b).astype(a.dtype)
+            return getattr(numpy, name)(a, b)
         return of_truth(bool(a), bool(b))
 
     return combine
@@ -115,7 +115,9 @@ def _combine_of(flow: Flow, op: Op | _Combine) -> _Combine:
             if isinstance(value, _Failed):
                 return value
         try:
-            return combine(a, b)
+            value = combine(a, b)
+            # numpy returns the byte order of the machine. The dtype of a result must not depend on the number of ranks.
+            return value.astype(a.dtype, copy=False) if isinstance(op, Op) and _memory.is_array(a) else value
         except Exception as error:
             return _Failed(error, flow.rank)
 

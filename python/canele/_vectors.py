@@ -86,7 +86,8 @@ def _joined(parts: Sequence[Any]) -> tuple[list[int], Any]:
         return counts, numpy.concatenate(arrays)
     if parts and isinstance(parts[0], array):
         return counts, sum(parts[1:], parts[0])
-    return counts, b"".join(parts)
+    # The items of the joined memory are bytes.
+    return [memoryview(part).nbytes for part in parts], b"".join(parts)
 
 
 def alltoallv(

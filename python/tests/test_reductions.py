@@ -124,6 +124,17 @@ class Reductions(RankTest):
             data = numpy.array([str(self.rank)], dtype=numpy.dtypes.StringDType())
             self.assertEqual(world.allreduce(data, op=Op.MAX)[0], str(self.size - 1))
 
+    def test_results_keep_the_byte_order(self):
+        for kind in ("<f8", ">f8", ">i4"):
+            data = numpy.arange(3, dtype=kind) + numpy.array(self.rank, dtype=kind)
+            data = data.astype(kind)
+            # Rank 0 combines nothing in a scan.
+            for result in (world.allreduce(data), world.scan(data), world.allreduce(data, op=Op.LAND)):
+                self.assertEqual(result.dtype, numpy.dtype(kind))
+        pairs = numpy.array([(1.0, self.rank)], dtype=[("value", ">f8"), ("index", ">i4")])
+        result = world.allreduce(pairs, op=Op.MINLOC)
+        self.assertEqual((result.dtype, result.tolist()), (pairs.dtype, [(1.0, 0)]))
+
     def test_how_an_array_lies_in_memory_does_not_matter(self):
         whole = numpy.arange(24.0).reshape(4, 6) + self.rank
         expected = sum(numpy.arange(24.0).reshape(4, 6)[:, :3] + rank for rank in range(self.size))

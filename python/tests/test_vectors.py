@@ -57,9 +57,15 @@ class Vectors(RankTest):
         part = world.scatterv(0, rows if self.rank == 0 else None)
         self.assertEqual(part.shape, (self.rank, 2))
 
+    def test_views_of_other_memory_are_scattered(self):
+        of = [array.array("i", range(rank + 1)) for rank in range(self.size)]
+        part = world.scatterv(0, [memoryview(part) for part in of] if self.rank == 0 else None)
+        self.assertEqual(bytes(part), of[self.rank].tobytes())
+
     def test_rows_may_be_empty(self):
         rows = [numpy.zeros((rank + 2, 0)) for rank in range(self.size)]
         self.assertEqual(world.scatterv(0, rows if self.rank == 0 else None).size, 0)
+        self.assertEqual([part.shape for part in world.allgatherv(numpy.zeros((2, 0)))], [(0, 0)] * self.size)
 
     def test_all_parts_are_exchanged(self):
         counts = [self.rank + to for to in range(self.size)]

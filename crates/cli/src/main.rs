@@ -268,8 +268,7 @@ fn mpiexec(words: Vec<OsString>) -> ExitCode {
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // The reader may close standard output; that is no failure.
-            let _ = error.print();
+            written(error.print());
             ExitCode::SUCCESS
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -308,8 +307,18 @@ pub(crate) fn wrong_usage(text: &str) -> ExitCode {
 /// Prints a result to standard output. Control characters from files and other processes are made visible.
 pub(crate) fn print(text: &str) {
     use std::io::Write;
-    // The reader may close standard output; that is no failure.
-    let _ = writeln!(std::io::stdout(), "{}", printable::lines(text));
+    written(writeln!(std::io::stdout(), "{}", printable::lines(text)));
+}
+
+/// Ends the command with status 1 if standard output could not be written. The reader may close it; that is no
+/// failure.
+fn written(result: std::io::Result<()>) {
+    if let Err(error) = result
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        say(&format!("standard output: {error}"));
+        std::process::exit(1);
+    }
 }
 
 /// Prints one message of the command itself, with control characters made visible.

@@ -115,6 +115,15 @@ fn the_second_interrupt_kills() {
 }
 
 #[test]
+fn a_signal_ends_stopped_ranks() {
+    let run = start_shell(&["-n", "2"], "kill -STOP $$; sleep 1000");
+    let is_stopped = |pid: &u32| state(*pid) == 'T';
+    wait_until("the ranks are stopped", || run.processes().iter().filter(|pid| is_stopped(pid)).count() == 2);
+    kill("TERM", run.pid());
+    assert_eq!(run.end().code(), Some(143));
+}
+
+#[test]
 fn other_signals_reach_every_rank() {
     let script = "trap 'echo usr; exit 0' USR1; while :; do sleep 0.1; done";
     let run = start_shell(&["-n", "3"], script);

@@ -71,3 +71,14 @@ fn this_host_needs_no_remote_shell() {
     let ended = canele(&["run", "--hosts", "localhost:2", "--rsh", "/no/such/shell", "true"]);
     assert!(ended.error.contains("/no/such/shell"), "{}", ended.error);
 }
+
+#[test]
+fn results_that_cannot_be_written_are_an_error() {
+    for words in [&["info", "--json"][..], &["info", "--tunables"], &["completion", "bash"], &["--help"]] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_canele"));
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let output = command.args(words).stdout(full).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && error.contains("standard output: "), "{words:?}: {error}");
+    }
+}

@@ -81,6 +81,8 @@ impl Launcher {
             self.end(status, Duration::ZERO);
         } else if all_started {
             self.tell_all(&Order::Signal { signal: signal.as_raw() });
+            // A stopped process receives nothing else.
+            self.tell_all(&Order::Signal { signal: Signal::CONT.as_raw() });
         } else {
             self.output.say(&format!("ended by {}", SignalName(number)));
             self.end(status, GRACE);
