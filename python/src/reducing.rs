@@ -232,8 +232,9 @@ impl Flow {
     ///
     /// Memory of numbers (numpy.ndarray, array.array, scalars of numpy …) is reduced element by element.
     /// Bytes are numbers from 0 to 255. The result is put into `result`, which has the same type and length.
-    /// Without `result` the call returns new memory of this type. Python's operators reduce any other
-    /// picklable value: numbers, strings, lists, arrays of objects. The call returns their result.
+    /// Without `result` the call returns new memory of this type; for a memoryview or memory of ctypes that
+    /// is a bytearray. Python's operators reduce any other picklable value: numbers, strings, lists, arrays of
+    /// objects. The call returns their result.
     ///
     /// `op` is one of canele.Op, or a function of two values. The function gets the value of lower ranks and
     /// that of higher ranks, and returns their combination. It gets whole arrays and need not be commutative.
@@ -245,7 +246,7 @@ impl Flow {
     /// All ranks give the same type, length and operation: numpy.float64 and float are different types.
     /// Raises TypeError if the operation is not defined for the values. Raises LengthMismatch if `result` has
     /// another type or length. Raises BufferError if `data` and `result` lie in different orders, C's and
-    /// Fortran's. Raises ValueError if they overlap. Raises PeerFailed.
+    /// Fortran's. Raises ValueError if the library reduces them and they overlap. Raises PeerFailed.
     #[pyo3(signature = (data, result=None, op=GivenOp::Known(Op::Sum)))]
     fn allreduce<'py>(
         slf: &Bound<'py, Self>,

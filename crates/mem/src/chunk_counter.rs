@@ -165,8 +165,12 @@ impl ChunkCounter {
         Stopped(self.claims.swap(Generation::NONE.word(), Ordering::Relaxed))
     }
 
-    /// Returns true if the sender has copied all pieces claimed before the stop, or has failed.
+    /// Returns true if the sender has copied all pieces claimed before the stop, or has failed. A second stop
+    /// finds no claims, and does not wait again for those that the first one found.
     pub fn is_quiet(&self, stopped: Stopped) -> bool {
+        if Generation::of(stopped.0) == Generation::NONE {
+            return true;
+        }
         let (_, back) = taken(stopped.0);
         // Acquire pairs with the release in `finish_piece`.
         let copied = self.copied.load(Ordering::Acquire) & !FAILED;

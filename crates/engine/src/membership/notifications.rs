@@ -150,7 +150,9 @@ impl Core {
     #[cold]
     pub fn handle_lost_launcher(&mut self) {
         let Self { lane, connections, membership, .. } = self;
-        membership.launcher.is_lost = true;
+        if std::mem::replace(&mut membership.launcher.is_lost, true) {
+            return; // Each failed message to the launcher reports the loss.
+        }
         for rank in (0..lane.proto.ranks() as u32).map(Rank) {
             if rank != lane.proto.me() {
                 // A buffer that a rail still holds would keep its operation from ending.

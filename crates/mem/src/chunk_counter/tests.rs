@@ -136,6 +136,8 @@ fn whatever_becomes_of_an_end_no_piece_is_copied_twice_and_the_other_end_knows()
                     assert!(ended, "{pieces} pieces, {fate:?}, {receiver:?}, order {order:b}: {progress:?}");
                     let stopped = transfer.counter.stop();
                     assert_eq!(transfer.counter.is_quiet(stopped), !is_held);
+                    let again = transfer.counter.stop();
+                    assert!(transfer.counter.is_quiet(again), "a second stop waits for nothing");
                     assert_eq!(transfer.counter.take_back(GENERATION, pieces), None);
                 }
             }
